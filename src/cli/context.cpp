@@ -1,9 +1,12 @@
 #include "cli/context.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <iostream>
+#include <random>
 
 #include "base/suggest.h"
 #include "base/whole_number.h"
@@ -109,6 +112,12 @@ Result<json::value> Context::call(const std::string& method, const std::string& 
   Result<json::value> document = wire::parse_json(response->body);
   if (document.ok() && !is_for_programs()) tell_own_times(*document);
   return document;
+}
+
+Result<json::value> Context::create_job(const std::string& path, const std::string& body) const {
+  std::random_device device;
+  const std::string key = fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
+  return call("POST", path, body, {{"Idempotency-Key", key}});
 }
 
 Result<net::ClientResponse> Context::stream(const net::ClientRequest& request,

@@ -42,6 +42,9 @@ struct Context {
   Result<json::value> get(const std::string& path) const { return call("GET", path, ""); }
   Result<json::value> call(const std::string& method, const std::string& path, const std::string& body,
                            const net::Headers& extra = {}) const;
+  // POST of a request that makes a job, with a key of its own: it is sent again if its connection breaks
+  // (net/http_client.h), and is one job all the same.
+  Result<json::value> create_job(const std::string& path, const std::string& body) const;
   // As net::fetch_stream.
   Result<net::ClientResponse> stream(const net::ClientRequest& request,
                                      const std::function<bool(std::string_view)>& on_data) const;

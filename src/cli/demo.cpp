@@ -157,8 +157,7 @@ int DemoCommand::run() const {
   context.url = *url, context.socket = cluster.folder() + "/controller.sock";
   const int gpus = gpus_most(context);
   for (const DemoJob& job : demo_jobs) {
-    const auto submitted = context.call("POST", "/api/v1/jobs", json::serialize(submission_of(job, gpus)),
-                                        {{"Content-Type", "application/json"}});
+    const auto submitted = context.create_job("/api/v1/jobs", json::serialize(submission_of(job, gpus)));
     if (!submitted.ok()) return fail(submitted.error());
   }
   const bool is_on_screen = context.interactive && context.columns > 0 && !context.as_json;

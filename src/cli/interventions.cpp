@@ -46,7 +46,9 @@ int Interventions::ask(const std::string& verb,
   for (const std::int64_t id : *ids) {
     const std::string path =
         fmt::format("/api/v1/jobs/{}/{}?dry_run={}{}", id, verb, dry_run_, failed_ ? "&members=failed" : "");
-    const Result<json::value> job = context.call("POST", path, json::serialize(json::value_from(body_)));
+    const std::string body = json::serialize(json::value_from(body_));
+    const Result<json::value> job =
+        verb == "retry" && !dry_run_ ? context.create_job(path, body) : context.call("POST", path, body);
     if (!job.ok()) {
       status = fail(job.error());
     } else if (context.as_json) {

@@ -132,7 +132,7 @@ Result<std::vector<std::int64_t>> LiveCluster::hand_in(const std::string& body, 
   for (std::int64_t i = 0; i < run.count; ++i, next += interval) {
     sleep_until(next);
     if (interrupts() > 0) return interrupted();
-    const auto job = context_.call("POST", "/api/v1/jobs", body);
+    const auto job = context_.create_job("/api/v1/jobs", body);
     if (!job.ok()) return job.error();
     ids.push_back(static_cast<std::int64_t>(number_at(*job, "id")));
   }

@@ -66,7 +66,7 @@ class ShortRun {
  public:
   static Result<ShortRun> start(const Context& context, wire::JobSpec spec, int gpus) {
     spec.gpus = {gpus, gpus};
-    const auto job = context.call("POST", "/api/v1/jobs", wire::write_json(spec));
+    const auto job = context.create_job("/api/v1/jobs", wire::write_json(spec));
     if (!job.ok()) return job.error();
     return ShortRun(context, static_cast<std::int64_t>(number_at(*job, "id")));
   }

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <random>
 #include <thread>
 
 #include "base/shell_words.h"
@@ -34,11 +33,6 @@ namespace {
 std::string working_directory() {
   std::string path(4096, '\0');
   return ::getcwd(path.data(), path.size()) ? std::string(path.c_str()) : "/";
-}
-
-std::string idempotency_key() {
-  std::random_device device;
-  return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
 }
 
 // "time.limit" = "2h" as {"time": {"limit": "2h"}}.
@@ -358,10 +352,8 @@ int submit(const Context& context, const SubmitOptions& options) {
                     .hint("submit it without following: schedulearn submit …"));
   for (const std::string& note : notes_about(*spec)) std::fprintf(stderr, "note: %s\n", note.c_str());
   const std::string body = wire::write_json(*spec);
-  // The same key on every try, so that however often the network fails there is only one job.
-  const net::Headers key = {{"Idempotency-Key", idempotency_key()}};
-  Result<json::value> job = context.call("POST", options.dry_run ? "/api/v1/jobs?dry_run=true" : "/api/v1/jobs", body,
-                                         options.dry_run ? net::Headers{} : key);
+  Result<json::value> job = options.dry_run ? context.call("POST", "/api/v1/jobs?dry_run=true", body)
+                                            : context.create_job("/api/v1/jobs", body);
   if (!job.ok()) return fail(job.error());
   if (options.dry_run) {
     context.as_json ? context.print_json(*job) : report_dry_run(context, *job);

@@ -1,11 +1,15 @@
 // The clients: one blocking HTTP call, and a WebSocket that connects in the background.
 #include <sys/un.h>
 
+#include <algorithm>
+#include <array>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <chrono>
+#include <thread>
 
 #include "net/event_loop_impl.h"
 #include "net/http_client.h"
@@ -155,12 +159,16 @@ bool is_listening(const std::string& socket) {
   }
 }
 
-Result<ClientResponse> fetch_stream(const ClientRequest& request,
-                                    const std::function<bool(std::string_view)>& on_data) {
+namespace {
+
+// `was_connected` becomes true with the connection.
+Result<ClientResponse> ask(const ClientRequest& request, const std::function<bool(std::string_view)>& on_data,
+                           bool& was_connected) {
   Result<Url> url = parse_url(request.url);
   if (!url.ok()) return url.error();
   Call call(request, *url);
   if (Status connected = call.connect(); !connected.ok()) return connected.error();
+  was_connected = true;
   if (Status sent = call.send(); !sent.ok()) return sent.error();
   Result<ClientResponse> response = call.receive_header();
   if (!response.ok()) return response;
@@ -174,14 +182,48 @@ Result<ClientResponse> fetch_stream(const ClientRequest& request,
   return response;
 }
 
-Result<ClientResponse> fetch(const ClientRequest& request) {
+Result<ClientResponse> fetch_once(const ClientRequest& request, bool& was_connected) {
   std::string body;
-  Result<ClientResponse> response = fetch_stream(request, [&](std::string_view data) {
+  const auto keep = [&](std::string_view data) {
     body += data;
     return true;
-  });
+  };
+  Result<ClientResponse> response = ask(request, keep, was_connected);
   if (response.ok() && response->body.empty()) response->body = std::move(body);
   return response;
+}
+
+bool has_key(const ClientRequest& request) {
+  return std::ranges::any_of(request.headers, [](const auto& header) { return header.first == "Idempotency-Key"; });
+}
+
+}  // namespace
+
+Result<ClientResponse> fetch_stream(const ClientRequest& request,
+                                    const std::function<bool(std::string_view)>& on_data) {
+  bool was_connected = false;
+  return ask(request, on_data, was_connected);
+}
+
+Result<ClientResponse> fetch(const ClientRequest& request) {
+  using std::chrono::milliseconds;
+  constexpr std::array pauses = {milliseconds(100), milliseconds(700), milliseconds(2200)};
+  bool was_connected = false;
+  const auto is_lost = [&](const Result<ClientResponse>& response) {
+    return was_connected && !response.ok() && response.error().code == "controller-unreachable";
+  };
+  Result<ClientResponse> response = fetch_once(request, was_connected);
+  // When it is sent again, 409 may mean that what was sent before is still being done.
+  const auto is_open = [&] { return response.ok() ? response->status == 409 : is_lost(response); };
+  if (is_lost(response) && has_key(request)) {
+    for (auto pause = pauses.begin(); pause != pauses.end() && is_open(); ++pause) {
+      std::this_thread::sleep_for(*pause);
+      response = fetch_once(request, was_connected);
+    }
+  }
+  const bool has_no_answer = is_lost(response) || (!response.ok() && response.error().code == "timeout");
+  if (!has_no_answer || request.method == "GET") return response;
+  return Error(response.error()).note("the request had been sent: it may have been done all the same");
 }
 
 namespace {

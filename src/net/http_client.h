@@ -30,8 +30,9 @@ struct ClientResponse {
 // Whether a process listens on this Unix socket.
 bool is_listening(const std::string& socket);
 
-// Errors: "controller-unreachable" (unavailable) if no connection can be made or it breaks, "timeout" (unavailable),
-// "given-up" (unavailable).
+// A request with an Idempotency-Key is sent again, up to three times within three seconds, if its connection breaks before
+// it is answered. Errors: "controller-unreachable" (unavailable) if no connection can be made or it breaks, "timeout"
+// (unavailable), "given-up" (unavailable).
 Result<ClientResponse> fetch(const ClientRequest& request);
 
 // Passes the body to `on_data` as it arrives; `on_data` returns false to stop. The body in the answer is empty unless

@@ -210,6 +210,70 @@ TEST_F(NetTest, nobody_listening_and_no_answer_in_time_are_different_errors) {
   EXPECT_EQ(fetch({"GET", "https://127.0.0.1/"}).error().code, "https-unsupported");
 }
 
+// Takes one connection after another and gives each the next of `answers`; for "" it breaks the connection. Returns how
+// many came.
+std::size_t answer_each(int listener, const std::vector<std::string>& answers) {
+  std::size_t count = 0;
+  for (const std::string& answer : answers) {
+    const int connection = ::accept(listener, nullptr, nullptr);
+    if (connection < 0) break;
+    ++count;
+    std::string request(1000, '\0');
+    (void)::recv(connection, request.data(), request.size(), 0);
+    (void)::send(connection, answer.data(), answer.size(), MSG_NOSIGNAL);
+    ::close(connection);
+  }
+  return count;
+}
+
+// What fetch() says where a server does that, and how many connections it made.
+std::pair<Result<ClientResponse>, std::size_t> fetched(const std::vector<std::string>& answers, const Headers& headers,
+                                                       const std::string& method = "POST") {
+  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ::bind(listener, reinterpret_cast<sockaddr*>(&address), size);
+  ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
+  ::listen(listener, 10);
+  std::size_t count = 0;
+  std::thread server([&] { count = answer_each(listener, answers); });
+  auto response =
+      fetch({method, "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port)) + "/jobs", headers, "{}"});
+  ::shutdown(listener, SHUT_RDWR);
+  server.join();
+  ::close(listener);
+  return {std::move(response), count};
+}
+
+TEST(Client, a_request_with_a_key_is_sent_again_where_its_connection_breaks_until_it_is_through) {
+  const Headers key = {{"Idempotency-Key", "k"}};
+  const std::string created = "HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok";
+  const std::string conflict = "HTTP/1.1 409 Conflict\r\nContent-Length: 0\r\n\r\n";
+  const std::string half = "HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\no";
+  const auto [through, tries] = fetched({"", conflict, created}, key);
+  ASSERT_TRUE(through.ok()) << through.error().message;
+  EXPECT_EQ(through->body, "ok");
+  EXPECT_EQ(tries, 3u);
+  const auto [whole, asked_twice] = fetched({half, created}, key);
+  EXPECT_TRUE(whole.ok() && whole->body == "ok");
+  EXPECT_EQ(asked_twice, 2u);
+  const auto [refused, asked_once] = fetched({conflict, created}, key);
+  EXPECT_TRUE(refused.ok() && refused->status == 409);
+  EXPECT_EQ(asked_once, 1u);
+}
+
+TEST(Client, a_request_whose_connection_stays_broken_may_have_been_done) {
+  const auto [lost, tries] = fetched({"", "", "", "", ""}, {{"Idempotency-Key", "k"}});
+  EXPECT_EQ(tries, 4u);
+  EXPECT_EQ(lost.error().notes.size(), 1u);
+  const auto [without_key, once] = fetched({"", ""}, {});
+  EXPECT_EQ(once, 1u);
+  EXPECT_EQ(without_key.error().notes.size(), 1u);
+  EXPECT_TRUE(fetched({""}, {}, "GET").first.error().notes.empty());
+}
+
 TEST_F(NetTest, a_call_can_be_given_up_while_nothing_arrives) {
   bool has_begun = false;
   ClientRequest silent{"GET", url_ + "/endless"};
