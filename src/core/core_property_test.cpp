@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <set>
 #include <sstream>
 
+#include "policy/policy_wrapper.h"
 #include "support/forgetful.h"
 #include "support/random_history.h"
 
@@ -110,6 +112,45 @@ TEST_P(JoiningLate, a_policy_decides_as_one_that_was_there_from_the_start) {
 }
 INSTANTIATE_TEST_SUITE_P(All, JoiningLate, testing::ValuesIn(test::policy_names()),
                          [](const auto& test) { return test.param; });
+
+// Keeps the jobs that its notices tell of, and counts what it could not have known from them.
+class Listening : public PolicyWrapper {
+ public:
+  Listening(const std::string& name, int& surprises) : PolicyWrapper(Cluster::make(name)), surprises_(surprises) {}
+  void attach(const Snapshot& snapshot) override {
+    told_ = present(snapshot);
+    PolicyWrapper::attach(snapshot);
+  }
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
+    const bool is_of_known = kind == NoticeKind::running || kind == NoticeKind::stopping || kind == NoticeKind::edited;
+    if (is_of_known && !told_.contains(job)) ++surprises_;
+    if (kind == NoticeKind::ended) told_.erase(job);
+    if (kind == NoticeKind::waiting || kind == NoticeKind::active) told_.insert(job);
+    PolicyWrapper::notice(snapshot, kind, job);
+  }
+  void decide(const Snapshot& snapshot, Plan& plan) override {
+    if (told_ != present(snapshot)) ++surprises_;
+    PolicyWrapper::decide(snapshot, plan);
+  }
+
+ private:
+  static std::set<JobIndex> present(const Snapshot& snapshot) {
+    std::set<JobIndex> jobs(snapshot.waiting.begin(), snapshot.waiting.end());
+    jobs.insert(snapshot.active.begin(), snapshot.active.end());
+    return jobs;
+  }
+  std::set<JobIndex> told_;
+  int& surprises_;
+};
+
+RC_GTEST_PROP(CoreProperty, notices_tell_a_policy_of_all_jobs_that_are_its_concern_and_of_no_others, ()) {
+  const auto seed = *rc::gen::arbitrary<std::uint64_t>();
+  for (const char* name : {"fifo", "srtf", "elastic_fifo", "gandiva"}) {
+    int surprises = 0;
+    run_history(seed, std::make_unique<Listening>(name, surprises), 120);
+    RC_ASSERT(surprises == 0);
+  }
+}
 
 RC_GTEST_PROP(LedgerProperty, taking_and_releasing_restores_what_was_free, ()) {
   Random random(*rc::gen::arbitrary<std::uint64_t>());

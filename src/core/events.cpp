@@ -150,7 +150,7 @@ void Core::on(const JobEdited& event) {
   if (!index.valid() || is_finished(jobs_[index].state)) return;
   const bool queued = jobs_[index].is_queued();
   if (jobs_[index].is_waiting())
-    policy_.notice(snapshot_, NoticeKind::ended, index);  // with the old request, so that private indexes find it
+    lifecycle_.notice(NoticeKind::ended, index);  // with the old request, so that private indexes find it
   JobRequest& request = jobs_[index].request;
   if (event.priority) request.priority = *event.priority;
   if (event.max_running && jobs_[index].group) jobs_[index].group->max_running = *event.max_running;
@@ -170,6 +170,7 @@ void Core::on(const JobEdited& event) {
   }
   effects_->records.push_back({.kind = RecordKind::job_edited, .index = index, .job = event.job, .at = snapshot_.now});
   if (queued) return lifecycle_.line_up_again(index);
+  if (jobs_[index].state == JobState::held) return;  // no policy knows it
   lifecycle_.notice(NoticeKind::edited, index);
   policy_.wake(Trigger::arrival);
 }
