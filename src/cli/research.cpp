@@ -18,6 +18,8 @@
 namespace sl::cli {
 namespace {
 
+Error no_duration_max() { return invalid("bad-flag", "--max-duration is above zero").hint("--max-duration 2d"); }
+
 std::vector<std::string> split_at_commas(const std::string& text) {
   std::vector<std::string> parts;
   for (std::size_t at = 0; at <= text.size();) {
@@ -69,6 +71,7 @@ int Research::simulate() {
     if (!parsed.ok()) return fail(parsed.error());
     *seconds = *parsed;
   }
+  if (!duration_max_.empty() && options.duration_max_s <= 0) return fail(no_duration_max());
   catch_interrupts();
   const Result<bool> done = compare(options, std::cout);
   if (!done.ok()) return fail(done.error());
@@ -267,6 +270,7 @@ CLI::App* Research::add_trace(CLI::App& parent, const std::string& name, const s
       if (!parsed.ok()) return fail(parsed.error());
       *seconds = *parsed;
     }
+    if (!duration_max_.empty() && trace_.filter.duration_max_s <= 0) return fail(no_duration_max());
     return say(trace_.json, [&](std::ostream& out) { return action(trace_, {out, std::cerr}); });
   });
 }

@@ -99,6 +99,19 @@ Status check(const SimulationOptions& options, const study::ExperimentSettings& 
                       !options.events_out.empty() || options.events;
   if (!settings.semantics.empty() && beyond)
     return invalid("bad-flag", "--semantics reproduces one policy: no --switch, --elastic, --load or events");
+  const bool has_parameters =
+      std::ranges::any_of(settings.policies, [](const auto& choice) { return !choice.parameters.empty(); });
+  const bool has_costs = options.restart_cost_s >= 0 || !options.costs.empty();
+  if (!settings.semantics.empty() && (has_parameters || has_costs || options.blind))
+    return invalid("bad-flag", "--semantics has the parameters and costs of the simulator that it reproduces: no " +
+                                   std::string(has_parameters ? "--param"
+                                               : has_costs    ? "--restart-cost or --costs"
+                                                              : "--blind"));
+  if (constexpr double most_s = 1e9; options.restart_cost_s > most_s)
+    return invalid("bad-flag", "--restart-cost is at most 1,000,000,000 seconds");
+  if (!options.folder.empty() && !(options.jobs_out.empty() && options.events_out.empty()))
+    return invalid("bad-flag", "--out keeps each job's times in its folder: no --jobs-out or --events-out beside it")
+        .hint("--out FOLDER --events keeps events there too");
   return {};
 }
 

@@ -137,6 +137,12 @@ void Core::check_invariants() const {
     SL_CHECK(in_all + job.group->to_come.count() == job.group->size, "a member has come up or not");
     SL_CHECK(!members.empty() || !job.group->to_come.empty(), "a group ends with its last member");
   }
+  int standing_by = 0;
+  for (const Job& job : jobs_.table()) {
+    standing_by += job.gpus_standing_by;
+    SL_CHECK(job.gpus_standing_by == 0 || job.gpus_awaited > 0, "GPUs stand by while others are awaited");
+  }
+  SL_CHECK(standing_by == gpus_standing_by(), "and are counted");
   for (const Job& job : jobs_.table()) SL_CHECK(job.attained_gpu_us >= 0 && job.run.us >= 0, "service only grows");
 }
 

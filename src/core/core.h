@@ -78,7 +78,9 @@ class Core {
     return policy_.get() && job.request.needs_gpus() ? policy_.get()->gpus_least(job) : job.request.gpus_min;
   }
   const std::vector<JobIndex>& active() const { return jobs_.active(); }  // with GPUs
-  std::vector<JobIndex> all_active() const;                               // also those without: a copy
+  // So many of the GPUs in use are those of jobs that wait for others of their GPUs.
+  int gpus_standing_by() const { return lifecycle_.gpus_standing_by(); }
+  std::vector<JobIndex> all_active() const;  // also those without: a copy
   bool has_active() const { return !jobs_.active().empty() || !jobs_.active_without_gpus().empty(); }
   bool is_in_use(ServerIndex server) const;  // an active job is there
   std::size_t unfinished() const { return jobs_.size(); }

@@ -32,6 +32,7 @@ ServerIndex Ledger::add_server(const ServerDescription& description) {
   SL_CHECK(description.gpus >= 0 && description.gpus <= GpuSet::capacity, "a server has 0 to 64 GPUs");
   Server server;
   server.description = description;
+  server.had_containers = description.runs_containers;
   server.gpus.resize(static_cast<std::size_t>(description.gpus));
   const ServerIndex index = servers_.push_back(std::move(server));
   usable_.push_back({});
@@ -53,6 +54,7 @@ bool Ledger::describe(ServerIndex server, const ServerDescription& description) 
   ServerDescription accepted = description;
   if (!keeps) accepted.gpus = servers_[server].description.gpus;  // GPUs in use cannot vanish from the ledger
   servers_[server].description = accepted;
+  servers_[server].had_containers |= accepted.runs_containers;
   servers_[server].gpus.resize(static_cast<std::size_t>(accepted.gpus));
   tenants_.resize(server, accepted.gpus);
   note_type_of(server);

@@ -147,7 +147,6 @@ void Lifecycle::requeue(JobIndex index) {
   job.allocation.clear();
   job.target.clear();
   thaw(index);
-  job.gpus_awaited = 0;
   job.reason = ReasonCode::none;
   job.on_hold ? notice(NoticeKind::ended, index) : back_in_queue(index);
   policy_.wake(Trigger::ending);
@@ -245,7 +244,7 @@ void Lifecycle::start(JobIndex index, const Allocation& gpus, bool shared) {
   job.allocation = gpus;
   job.placed = snapshot_.now;
   job.reason = ReasonCode::none;
-  job.gpus_awaited = ledger_.take(index, gpus, job.request, snapshot_.now, shared);
+  await(job, gpus.count(), ledger_.take(index, gpus, job.request, snapshot_.now, shared));
   notice(NoticeKind::active, index);
   send_when_complete(index);
 }
@@ -256,7 +255,8 @@ void Lifecycle::move(JobIndex index, const Allocation& gpus, bool resize) {
   ++(resize ? job.resizes : job.migrations);
   job.target = gpus;
   job.placed = snapshot_.now;
-  job.gpus_awaited = ledger_.take(index, difference(gpus, job.allocation), {}, snapshot_.now);
+  const Allocation more = difference(gpus, job.allocation);
+  await(job, more.count(), ledger_.take(index, more, {}, snapshot_.now));
   ledger_.charge_excess(job.allocation, gpus, job.request);
   send_when_complete(index);
 }
@@ -364,7 +364,9 @@ void Lifecycle::command_stop(JobIndex index, StopReason why) { command(CommandKi
 // Gives back GPUs. Promised GPUs go to their next owners, and an attempt that was waiting for its last one starts.
 void Lifecycle::release(JobIndex index, const Allocation& gpus, Demand demand) {
   const int freed = ledger_.release(index, gpus, demand, snapshot_.now, [this](JobIndex next) {
-    if (--jobs_[next].gpus_awaited == 0) send_when_complete(next);
+    Job& job = jobs_[next];
+    await(job, job.gpus_standing_by + job.gpus_awaited, job.gpus_awaited - 1);
+    if (job.gpus_awaited == 0) send_when_complete(next);
   });
   if (freed > 0 || (!demand.is_zero() && is_room_for_others(index))) policy_.wake(Trigger::ending);
 }
@@ -375,9 +377,18 @@ bool Lifecycle::is_room_for_others(JobIndex index) const {
   return jobs_[index].request.needs_gpus() || std::ranges::any_of(jobs_.waiting(), needs_room);
 }
 
+// Of `gpus` new GPUs of the job so many are still to come.
+void Lifecycle::await(Job& job, int gpus, int awaited) {
+  job.gpus_awaited = awaited;
+  gpus_standing_by_ -= job.gpus_standing_by;
+  job.gpus_standing_by = awaited > 0 ? gpus - awaited : 0;
+  gpus_standing_by_ += job.gpus_standing_by;
+}
+
 // Gives back everything the job holds or was promised.
 void Lifecycle::release_all(JobIndex index) {
-  const Job& job = jobs_[index];
+  Job& job = jobs_[index];
+  await(job, 0, 0);
   if (!job.target.empty()) {
     ledger_.give_back_excess(job.allocation, job.target, job.request);
     release(index, difference(job.target, job.allocation), {});

@@ -60,6 +60,7 @@ class Lifecycle {
   void settle_memory();
   // The members of a group that have not come up never will: they count as cancelled.
   void drop_members_to_come(JobIndex group);
+  int gpus_standing_by() const { return gpus_standing_by_; }
   const Awaited& awaited() const { return awaited_; }
   // Of jobs without GPUs the policy knows nothing.
   void notice(NoticeKind kind, JobIndex index) {
@@ -101,6 +102,7 @@ class Lifecycle {
   void move_aside(JobIndex index);
   void move_into_line(JobIndex index);
   void release(JobIndex index, const Allocation& gpus, Demand demand);
+  void await(Job& job, int gpus, int awaited);
   void release_all(JobIndex index);
   bool is_room_for_others(JobIndex index) const;
   void thaw(JobIndex index);
@@ -118,6 +120,7 @@ class Lifecycle {
   Awaited awaited_;
   std::vector<End> ends_;  // for which others may wait
   bool memory_changed_ = false;
+  int gpus_standing_by_ = 0;  // the sum of Job::gpus_standing_by
   Effects* effects_ = nullptr;
 };
 

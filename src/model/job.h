@@ -210,6 +210,7 @@ struct alignas(64) Job {  // to take as few cache lines as possible
   ReasonCode reason = ReasonCode::none;  // why it waits, as a policy deferred it; none: the core finds out when asked
   int attempt = 0;                       // number of the current or last attempt; 0 before the first
   int gpus_awaited = 0;                  // starting: GPUs promised to it that another job has yet to release
+  int gpus_standing_by = 0;              // GPUs that it has meanwhile, unused
   bool set_aside = false;                // waiting out of the line that policies see (core/line_gate.h)
   Instant state_since;
   Instant waiting_since;  // pending, suspended: since when

@@ -52,10 +52,11 @@ struct ServerDescription {
 struct Server {
   ServerDescription description;
   ServerState state = ServerState::up;
-  ResourceVector used;  // by our jobs
-  GpuSet outside;       // used by processes we did not start
-  GpuSet unavailable;   // broken
-  int affinity = 0;     // Gandiva: GPUs per job that the server is dedicated to; 0: unset
+  ResourceVector used;          // by our jobs
+  GpuSet outside;               // used by processes we did not start
+  GpuSet unavailable;           // broken
+  bool had_containers = false;  // its description has said so once: an engine that has gone may come back
+  int affinity = 0;             // Gandiva: GPUs per job that the server is dedicated to; 0: unset
   std::vector<GpuFacts> gpus;
   // What processes of frozen jobs hold in the memory of each GPU, in bytes, as far as known; empty: nothing anywhere.
   std::vector<std::int64_t> frozen_bytes;

@@ -125,6 +125,15 @@ TEST(RoundRobin, strict_rotation_waits_for_exactly_the_next_server) {
   EXPECT_EQ(cluster.where(5), "1:0,1,2,3");
 }
 
+TEST(RoundRobin, strict_rotation_passes_over_a_server_that_could_never_hold_the_job) {
+  Cluster cluster({4, 2}, "round_robin", {{"mode", "strict_rotation"}});
+  cluster.submit(1, gpus(1)).submit(2, gpus(4)).submit(3, gpus(2));
+  EXPECT_EQ(cluster.state(2), JobState::pending);  // server 1 has two GPUs, and server 0 is not empty yet
+  cluster.finish(1);
+  EXPECT_EQ(cluster.where(2), "0:0,1,2,3");
+  EXPECT_EQ(cluster.where(3), "1:0,1");
+}
+
 TEST(RoundRobin, the_pointer_survives_a_change_of_policy) {
   Cluster cluster({2, 2}, "round_robin");
   cluster.submit(1, gpus(1)).use("fifo").use("round_robin").submit(2, gpus(1));

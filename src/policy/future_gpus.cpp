@@ -166,6 +166,25 @@ ServerCounts FutureGpus::spread(const JobRequest& request, int gpus, Instant fro
   return taken;
 }
 
+std::optional<Booking> FutureGpus::now_on_many(const JobRequest& request, int gpus, Duration length) const {
+  if (first_of_pool_.valid()) return std::nullopt;
+  const FreeGpus& free = snapshot_.free;
+  Trial left(snapshot_.free);  // by what begins now
+  for (std::uint32_t s = 0; s < steps_.size(); ++s) {
+    const ServerIndex server(s);
+    const int booked = free.is_open(server) ? free.count(server) - steps_[s].front().free : 0;
+    if (booked <= 0) continue;
+    ResourceVector needed = free.resources(server);
+    needed -= resources_[s];
+    left.take(server, free.on(server).lowest(booked), needed);
+  }
+  const auto placed = place_consolidated(left.free(), snapshot_.servers, request, gpus);
+  if (!placed) return std::nullopt;
+  Booking booking{snapshot_.now, length, {}};
+  for (const ServerGpus& part : placed->parts()) booking.on.push_back({part.server, part.gpus.count()});
+  return is_possible(request, booking) ? std::optional(std::move(booking)) : std::nullopt;
+}
+
 std::optional<Booking> FutureGpus::earliest_on_many(const JobRequest& request, int gpus, Duration length,
                                                     Instant before) const {
   const Steps& all = total();
@@ -174,9 +193,11 @@ std::optional<Booking> FutureGpus::earliest_on_many(const JobRequest& request, i
     const Instant from = all[i].from;
     if (least(all, from, from + length) < gpus) continue;
     ServerCounts on = spread(request, gpus, from, from + length);
-    if (on.empty() || std::cmp_greater(on.size(), request.servers_max) ||
-        (from == snapshot_.now && !has_resources(request, on)))
+    if (from == snapshot_.now && !has_resources(request, on)) {
+      if (auto booking = now_on_many(request, gpus, length)) return booking;
       continue;
+    }
+    if (on.empty() || std::cmp_greater(on.size(), request.servers_max)) continue;
     return Booking{from, length, std::move(on)};
   }
   return std::nullopt;

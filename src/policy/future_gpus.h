@@ -58,6 +58,8 @@ class FutureGpus {
   std::optional<Booking> earliest_on_one(const JobRequest& request, int gpus, Duration length, Instant before,
                                          const Marked* only) const;
   std::optional<Booking> earliest_on_many(const JobRequest& request, int gpus, Duration length, Instant before) const;
+  // Where CPUs and memory suffice for it now, perhaps for fewer of a server's GPUs than are free there.
+  std::optional<Booking> now_on_many(const JobRequest& request, int gpus, Duration length) const;
   ServerCounts spread(const JobRequest& request, int gpus, Instant from, Instant to) const;
   bool takes(ServerIndex server, const JobRequest& request) const;
   // How many of its GPUs have too little memory left beside frozen jobs. They count as free: when a frozen job will

@@ -16,6 +16,7 @@ struct Capacity {
   ServerIndex server;
   GpuSet gpus;
   ResourceVector limits;
+  bool runs_containers;
 };
 using Capacities = std::vector<Capacity>;
 
@@ -26,7 +27,8 @@ Capacities all_of(const ServerTable& servers, int gpus) {
     const Server& server = servers[ServerIndex(s)];
     const bool is_there = server.state != ServerState::removed;
     if (gpus > 0 ? server.description.gpus > 0 : is_there)
-      capacities.push_back({ServerIndex(s), server.all(), server.description.limits()});
+      capacities.push_back({ServerIndex(s), server.all(), server.description.limits(),
+                            server.had_containers || server.description.runs_containers});
   }
   return capacities;
 }
@@ -39,6 +41,7 @@ Capacities now_of(const ServerTable& servers, int gpus, std::optional<std::int64
   for (Capacity& capacity : capacities) {
     const Server& server = servers[capacity.server];
     capacity.gpus = roomy(server, capacity.gpus - server.unavailable, gpu_memory);
+    capacity.runs_containers = server.description.runs_containers;
   }
   return capacities;
 }
@@ -86,6 +89,7 @@ bool can_be_placed(const Capacities& capacities, const ServerTable& servers, con
   JobRequest wherever =
       request;  // the capacities are of servers with memory enough, whatever frozen jobs hold of it now
   wherever.gpu_memory_bytes.reset();
+  wherever.needs_containers = false;  // likewise
   return place_consolidated(free, servers, wherever, gpus).has_value();
 }
 
@@ -111,9 +115,7 @@ Verdict judge(Capacities capacities, const ServerTable& servers, const JobReques
   std::erase_if(capacities,
                 [&](const Capacity& o) { return !request.servers_chosen.allows(servers[o.server].description); });
   if (any && capacities.empty()) return {Lack::server};
-  std::erase_if(capacities, [&](const Capacity& o) {
-    return !is_eligible(servers[o.server], {}, {}, request.needs_containers, {});
-  });
+  std::erase_if(capacities, [&](const Capacity& o) { return request.needs_containers && !o.runs_containers; });
   if (any && capacities.empty()) return {Lack::containers};
   const auto is_of_type = [&](const Capacity& o) {
     return is_eligible(servers[o.server], request.gpu_types, {}, false, {});
@@ -157,6 +159,14 @@ Verdict could_ever_run(const ServerTable& servers, const JobRequest& request, in
 
 Verdict could_run_now(const ServerTable& servers, const JobRequest& request, int gpus) {
   return judge(now_of(servers, gpus, request.gpu_memory_bytes), servers, request, gpus);
+}
+
+bool could_hold(const ServerTable& servers, ServerIndex server, const JobRequest& request, int gpus) {
+  Capacities capacity = now_of(servers, gpus, request.gpu_memory_bytes);
+  std::erase_if(capacity, [&](const Capacity& other) { return other.server != server; });
+  JobRequest alone = request;
+  alone.servers_max = 1;
+  return !capacity.empty() && judge(std::move(capacity), servers, alone, gpus).possible();
 }
 
 bool awaits_frozen_memory(const ServerTable& servers, const JobRequest& request, int gpus) {

@@ -39,6 +39,10 @@ TEST_F(Satisfiable, a_job_in_a_container_runs_only_where_there_is_an_engine) {
   EXPECT_EQ(lack(), "needs 3 GPUs on one server, the largest server has 2");
   servers[ServerIndex(1)].description.runs_containers = false;
   EXPECT_EQ(lack(), "it runs in a container, and no server has a container engine");
+  servers[ServerIndex(1)].had_containers = true;  // its engine may come back
+  asks(2);
+  EXPECT_EQ(lack(), "");
+  EXPECT_EQ(could_run_now(servers, request, 2).lack, Lack::containers);
   request.needs_containers = false;
   EXPECT_EQ(lack(), "");
 }

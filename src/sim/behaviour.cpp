@@ -52,6 +52,13 @@ std::optional<double> Behaviour::kept_beside(std::string_view family, std::size_
   return std::nullopt;
 }
 
+double Behaviour::most_kept(std::size_t kind) const {
+  double most = 1;
+  for (const wire::ProfileShared& shared : profile_.shared)
+    most = std::max(most, kept_beside(shared.with, kind).value_or(1));
+  return most;
+}
+
 const wire::ProfileSpeed* Behaviour::measured_near(std::size_t kind, int gpus) const {
   const wire::ProfileSpeed* nearest = nullptr;
   for (const wire::ProfileSpeed& speed : profile_.speeds) {

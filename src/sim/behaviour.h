@@ -25,6 +25,8 @@ class Behaviour {
   double reference_steps_per_s(int gpus, bool several_servers) const;
   // The fraction of its speed that it keeps next to a training of that family; nothing: not measured.
   std::optional<double> kept_beside(std::string_view family, std::size_t kind) const;
+  // The largest such fraction, and at least 1.
+  double most_kept(std::size_t kind) const;
   // The measurement on the nearest number of GPUs that is not larger. Null: there is none.
   const wire::ProfileSpeed* measured_near(std::size_t kind, int gpus) const;
 

@@ -28,6 +28,7 @@ struct Costs {
   Duration stop, restart;    // stopped at a checkpoint, started again
   Duration suspend, resume;  // in place
   Duration migrate, resize;
+  friend bool operator==(const Costs&, const Costs&) = default;
 };
 
 // How trainings slow each other down. A training runs at the lowest speed of its servers.
@@ -45,6 +46,7 @@ struct Faults {
   int job_retries = 3;  // after that many it has failed for good
   std::optional<Duration>
       checkpoint_every;  // work since the last checkpoint is done again; nothing: no work is ever lost
+  friend bool operator==(const Faults&, const Faults&) = default;
 };
 
 struct ServerEvent {  // a planned loss or return
@@ -68,7 +70,7 @@ struct Cluster {
   double speed_max() const;
   double gpu_speed_total() const;                       // GPUs weighted by their speed
   std::vector<ServerDescription> descriptions() const;  // without GPU types, which a core interns
-  bool has_one_speed() const;  // that of the durations in the trace, on every server
+  bool has_one_speed() const;                           // that of the durations in the trace, on every server
   bool is_uniform() const { return kinds.size() == 1 && kinds.front().speed == 1; }
 };
 

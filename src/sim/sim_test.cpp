@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <cmath>
 #include <map>
 
 #include "policies/registry.h"
@@ -44,6 +45,38 @@ TEST(Simulation, a_job_wider_than_a_server_takes_several_and_others_stay_on_one)
   EXPECT_EQ(run(trace, "fifo", uniform(2, 4)).outcomes[1].started,
             Instant::at_seconds(10));  // 2 free, but not on one server
   EXPECT_EQ(run(trace, "fifo", uniform(3, 4)).outcomes[1].started, Instant::at_seconds(0));
+}
+
+// b asks at 100 s for all eight GPUs and has to wait until a has stopped at 1,100 s: seven of them do nothing until then.
+TEST(Simulation, gpus_that_wait_for_others_of_their_job_are_not_allocated) {
+  Cluster cluster = uniform(1, 8);
+  cluster.costs.stop = Duration::whole_seconds(1000);
+  const trace::Trace trace = trace_of("a,0,1,5000\nb,100,8,10\n");
+  const study::Metrics m = study::measure(trace, run(trace, "srtf", cluster), cluster);
+  EXPECT_DOUBLE_EQ(m.makespan_s, 6010);
+  EXPECT_NEAR(m.gpu_allocation_pct, 100 * (6000 + 80) / (8 * 6010.0), 1e-6);
+  EXPECT_NEAR(m.gpu_utilization_pct, 100 * (5000 + 80) / (8 * 6010.0), 1e-6);
+}
+
+TEST(Simulation, gpus_of_a_job_that_fails_late_are_not_more_than_all) {
+  Cluster cluster = uniform(1, 2);
+  cluster.faults.job_mtbf = Duration::whole_seconds(18'000);
+  const trace::Trace trace = trace_of("a,0,1,10\nb,0,1,1000000\n");
+  const SimulationResult result = run(trace, "fifo", cluster);
+  ASSERT_EQ(result.failed, 1);
+  const study::Metrics m = study::measure(trace, result, cluster);
+  EXPECT_DOUBLE_EQ(m.makespan_s, 10);
+  EXPECT_GT(m.gpu_allocation_pct, 50);
+  EXPECT_LE(m.gpu_allocation_pct, 51);
+}
+
+TEST(Simulation, without_a_finished_job_there_is_no_mean) {
+  Cluster cluster = uniform(1, 1);
+  cluster.events.push_back({Instant{0}, "gpu0", true});
+  const trace::Trace trace = trace_of("a,0,1,10\n");
+  const study::Metrics m = study::measure(trace, run(trace, "fifo", cluster), cluster);
+  EXPECT_EQ(m.jobs, 0);
+  EXPECT_TRUE(std::isnan(m.avg_jct_s) && std::isnan(m.makespan_s) && std::isnan(m.jain_fairness));
 }
 
 // c waits neither for GPUs nor for b, which does; on one server that says what CPUs it has they share those.

@@ -12,6 +12,7 @@
 #include "sim/requests.h"
 #include "sim/speeds.h"
 #include "sim/trainings.h"
+#include "sim/unfinished.h"
 
 namespace sl::sim {
 namespace {
@@ -139,6 +140,7 @@ class World : private Journal, private Fleet {
     result_.fragmented_gpu_s = free_time_.fragmented_s();
     result_.fragmented_demand_gpu_s = free_time_.useless_s();
     result_.cancelled = is_cancelled();
+    if (result_.unfinished > 0) result_.first_unfinished = first_unfinished(core_, trace_);
     result_.outcomes.resize(trace_.jobs.size());  // also for jobs that were not submitted any more
     return std::move(result_);
   }
@@ -177,7 +179,9 @@ class World : private Journal, private Fleet {
 
   void pass_time(Instant next) {
     const double seconds = (next - now_).to_seconds();
-    result_.gpu_s_allocated += core_.ledger().gpus_in_use() * seconds;
+    const int held = core_.ledger().gpus_in_use() - core_.gpus_standing_by();
+    result_.gpu_s_allocated += held * seconds;
+    if (held > 0) result_.busy_until = next;
     free_time_.pass(seconds);
     now_ = next;
   }

@@ -91,15 +91,17 @@ struct Outcome {    // of one trace job, same index
 struct SimulationResult {
   LargeVector<Outcome> outcomes;
   std::vector<std::uint32_t> finished;  // indices of the jobs that finished, in order of their ends
-  double gpu_s_allocated = 0;           // integral of GPUs held by jobs
+  double gpu_s_allocated = 0;           // integral of GPUs held by jobs, without those that wait for others of a job
+  Instant busy_until;                   // when the last job gave its GPUs back; not set: not known
   double gpu_s_lost = 0;                // of those: coming back after an interruption, and work done twice
   double free_gpu_s = 0;                // integral of free GPUs while some server is up
   double fragmented_gpu_s = 0;          // of those: not on the server that has most of them
   double fragmented_demand_gpu_s = 0;  // of those: on servers with too few free GPUs for a request drawn from the trace
   std::uint64_t decisions_refused = 0;
-  std::uint64_t decisions = 0;  // calls of the policy
-  std::int64_t failed = 0;      // jobs that failed for good or were rejected by the policy
-  std::int64_t unfinished = 0;  // jobs that never ran to their end
+  std::uint64_t decisions = 0;   // calls of the policy
+  std::int64_t failed = 0;       // jobs that failed for good or were rejected by the policy
+  std::int64_t unfinished = 0;   // jobs that never ran to their end
+  std::string first_unfinished;  // of them, and why it cannot run, if it cannot; else empty
   Duration idle_at_end;  // how long nothing ran before the simulation gave up on unfinished jobs; 0: it did not give up
   // Why the simulation gave up on a policy that only interrupts jobs (engine/progress.h), in words; empty: it did not.
   std::string standstill;

@@ -57,6 +57,24 @@ Result<LeftOut> leave_out(trace::Trace& trace, const ExperimentSettings& setting
   return left_out;
 }
 
+// The simulator counts microseconds in 63 bits, 292,000 years; slow servers and costs take their part of them.
+constexpr double longest_s = 4e12;
+
+Status check_length(const trace::Trace& trace, const ExperimentSettings& settings, double load) {
+  double work_s = 0, gpu_s = 0;
+  for (const trace::TraceJob& job : trace.jobs) {
+    work_s += job.duration.to_seconds();
+    gpu_s += job.duration.to_seconds() * job.gpus;
+  }
+  if (work_s > longest_s)
+    return invalid("trace-too-long", fmt::format("its jobs take {:.0f} years one after another", work_s / 31'557'600))
+        .note("the simulator counts up to 100,000 years")
+        .hint("shorten them: --max-duration 30d");
+  if (load > 0 && gpu_s / (settings.cluster.gpus() * load) > longest_s)
+    return invalid("bad-flag", fmt::format("with load {:g} the last job would be submitted in 100,000 years", load));
+  return {};
+}
+
 Result<SharedTrace> load(const ExperimentSettings& settings, const Arrivals& arrivals, std::uint64_t seed,
                          LeftOut& left_out) {
   trace::TraceOptions options = settings.trace_options;
@@ -71,10 +89,17 @@ Result<SharedTrace> load(const ExperimentSettings& settings, const Arrivals& arr
     if (!impossible.ok()) return impossible.error();
     left_out = std::move(*impossible);
   }
+  if (Status fits = check_length(*trace, settings, arrivals.load); !fits.ok()) return fits.error();
   if (arrivals.load > 0 && !trace::set_load(*trace, settings.cluster.gpus(), arrivals.load))
     return invalid("bad-flag", "no load can be set: all jobs of " + settings.trace + " are submitted at once")
         .hint("simulate it as it is, without --load");
   return std::make_shared<const trace::Trace>(std::move(*trace));
+}
+
+// What published simulators do not tell.
+void leave_unknown(Metrics& m) {
+  m.fragmentation_pct = m.demand_fragmentation_pct = m.gpu_utilization_pct = m.goodput_pct = no_figure;
+  m.gpu_s_lost = m.decisions = m.decisions_refused = no_figure;
 }
 
 // A trace that several simulations share: read when the first needs it, released when the last is done.
@@ -249,7 +274,9 @@ class Runner {
     }
     if (result->cancelled) return {};
     row.metrics = measure(**trace, *result, settings_.cluster);
+    if (!settings_.semantics.empty()) leave_unknown(row.metrics);
     row.standstill = result->standstill;
+    row.first_unfinished = result->first_unfinished;
     const TraceSlot::Facts facts = task.slot->facts(settings_.cluster);
     row.load = facts.load;
     // A training of Pollux's may be faster where it runs than on the servers that its length was computed for.

@@ -66,6 +66,7 @@ struct ExperimentRow {
   Metrics metrics;
   std::optional<LowerBounds> bounds;   // of schedules that finish all jobs; nothing if this one did not
   double load = 0;                     // of its jobs on the cluster (trace/summary.h)
+  std::string first_unfinished;        // as in sim/world.h
   std::string standstill;              // why the simulation gave up; empty: it did not (sim/world.h)
   std::string jobs_file, events_file;  // relative to the folder; empty: none
 };

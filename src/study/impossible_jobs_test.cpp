@@ -29,10 +29,12 @@ class ImpossibleJobs : public testing::Test {
   ~ImpossibleJobs() override { fs::remove_all(folder_); }
 
   ExperimentSettings settings(const std::string& policy) const {
-    const Result<sim::Cluster> cluster = sim::parse_cluster_file(
-        "[[servers]]\ngpus = 2\ngpu_type = \"T4\"\ncpus = 96\nmemory = \"64GiB\"\n"
-        "[[servers]]\ngpus = 4\ngpu_type = \"V100\"\ncpus = 64\nmemory = \"128GiB\"\n",
-        "test");
+    return settings(policy,
+                    "[[servers]]\ngpus = 2\ngpu_type = \"T4\"\ncpus = 96\nmemory = \"64GiB\"\n"
+                    "[[servers]]\ngpus = 4\ngpu_type = \"V100\"\ncpus = 64\nmemory = \"128GiB\"\n");
+  }
+  ExperimentSettings settings(const std::string& policy, const std::string& servers) const {
+    const Result<sim::Cluster> cluster = sim::parse_cluster_file(servers, "test");
     EXPECT_TRUE(cluster.ok());
     ExperimentSettings settings;
     settings.cluster = *cluster;
@@ -57,6 +59,34 @@ TEST_F(ImpossibleJobs, are_left_out_with_what_they_lack_under_every_policy) {
     EXPECT_EQ(lack_text(result->impossible.at(Lack::cpu).why), "needs 120 CPUs, the largest server has 96");
     EXPECT_EQ(result->impossible.at(Lack::gpu_type).first, "alien");
   }
+}
+
+TEST_F(ImpossibleJobs, are_none_where_fewer_of_a_servers_gpus_have_enough_cpus_for_their_part) {
+  struct {
+    const char *servers, *rows;
+  } const cases[] = {
+      {"[[servers]]\ngpus = 4\ncpus = 4\n[[servers]]\ngpus = 2\ncpus = 8\n", "a,0,2,30,8,\nb,10,4,10,,\n"},
+      {"[[servers]]\ncount = 2\ngpus = 4\ncpus = 4\n[[servers]]\ncount = 2\ngpus = 4\n",
+       "a,0,10,600,20,\nb,10,1,10,,\nc,20,4,100,,\n"},
+      {"[[servers]]\ncount = 2\ngpus = 4\ncpus = 4\n", "a,0,3,10,,ps 1 gpus=0 cpus=2|worker 1..3 cpus=1\n"}};
+  for (const auto& [servers, rows] : cases) {
+    std::ofstream(folder_ / "t.csv") << "job_id,submit_time_s,gpus,duration_s,cpus,roles\n" << rows;
+    for (const PolicyEntry& entry : policies()) {
+      const auto result = run(settings(entry.info.name, servers));
+      ASSERT_TRUE(result.ok()) << result.error().message;
+      EXPECT_EQ(result->rows.front().metrics.unfinished, 0) << entry.info.name << ": " << rows;
+    }
+  }
+}
+
+TEST_F(ImpossibleJobs, under_one_policy_are_named_with_what_they_lack) {
+  std::ofstream(folder_ / "t.csv") << "job_id,submit_time_s,gpus,duration_s,gpus_min,gpus_max,gpu_type\n"
+                                      "a,0,4,100,1,4,A\nb,10,1,50,,,\n";
+  const auto result = run(settings("fifo", "[[servers]]\ngpus = 2\ngpu_type = \"A\"\n[[servers]]\ngpus = 4\n"));
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_EQ(result->rows.front().metrics.unfinished, 1);
+  EXPECT_EQ(result->rows.front().first_unfinished,
+            "a: under this policy it needs 4 GPUs on one server, the largest server has 2");
 }
 
 TEST_F(ImpossibleJobs, are_an_error_if_the_user_wants_to_know) {

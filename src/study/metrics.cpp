@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "base/statistics.h"
+#include "sim/behaviour.h"
 #include "trace/profiles.h"
 
 namespace sl::study {
@@ -132,8 +134,9 @@ void measure_deadlines(Metrics& m, const trace::Trace& trace, const sim::Simulat
   if (ended > 0) m.avg_lateness_s = late / ended, m.avg_tardiness_s = tardy / ended;
 }
 
-void measure_gpus(Metrics& m, const sim::SimulationResult& result, const sim::Cluster& cluster) {
-  const double all = m.makespan_s * cluster.gpus();
+void measure_gpus(Metrics& m, const sim::SimulationResult& result, const sim::Cluster& cluster, Instant first) {
+  const double span_s = std::max(m.makespan_s, (result.busy_until - first).to_seconds());
+  const double all = span_s * cluster.gpus();
   if (all > 0) m.gpu_allocation_pct = 100 * result.gpu_s_allocated / all;
   if (all > 0) m.gpu_utilization_pct = 100 * (result.gpu_s_allocated - result.gpu_s_lost) / all;
   if (result.gpu_s_allocated > 0) m.goodput_pct = 100 * (1 - result.gpu_s_lost / result.gpu_s_allocated);
@@ -144,21 +147,68 @@ void measure_gpus(Metrics& m, const sim::SimulationResult& result, const sim::Cl
   m.gpu_s_lost = result.gpu_s_lost;
 }
 
-// The least a job needs, however it is treated: on the GPUs it may have, at the highest speed possible.
+// There are no finished jobs that would have these figures.
+void measure_nothing(Metrics& m) {
+  using M = Metrics;
+  constexpr double M::*of_jobs[] = {&M::avg_jct_s,
+                                    &M::p50_jct_s,
+                                    &M::p95_jct_s,
+                                    &M::p99_jct_s,
+                                    &M::avg_wait_s,
+                                    &M::p95_wait_s,
+                                    &M::avg_total_wait_s,
+                                    &M::avg_turnaround_from_start_s,
+                                    &M::avg_run_s,
+                                    &M::avg_slowdown,
+                                    &M::p95_slowdown,
+                                    &M::makespan_s,
+                                    &M::makespan_from_start_s,
+                                    &M::p95_finish_time_fairness,
+                                    &M::max_finish_time_fairness,
+                                    &M::unfair_jobs_pct,
+                                    &M::jain_fairness};
+  for (double M::*figure : of_jobs) m.*figure = no_figure;
+}
+
+// The least a job needs, however it is treated, on the GPUs it may have: time, and work, in seconds of a GPU of speed 1.
 struct Least {
-  double seconds, gpu_seconds;
+  double seconds, work;
 };
-Least least(const trace::Trace& trace, const trace::TraceJob& job, double speed) {
+
+// At the speeds that were measured.
+Least least_measured(const sim::Behaviour& known, const trace::TraceJob& job, const trace::TraceDetails& details,
+                     int low, int high, const sim::Cluster& cluster) {
+  const double reference = known.reference_steps_per_s(job.gpus, job.gpus > cluster.gpus_per_server_max());
+  constexpr double tenants = 2;  // of a GPU that trainings share
+  Least best = {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
+  for (std::size_t kind = 0; kind < cluster.kinds.size(); ++kind) {
+    const double kept = details.gpu_share < 1 ? known.most_kept(kind) : 1;
+    const double share = details.gpu_share < 1 ? std::min(details.gpu_share, 1 / tenants) : 1;
+    for (int gpus = low; gpus <= high; ++gpus) {
+      const double fastest = std::max(known.steps_per_s(kind, gpus, false), known.steps_per_s(kind, gpus, true));
+      const double seconds = job.duration.to_seconds() * reference / (fastest * kept);
+      best.seconds = std::min(best.seconds, seconds);
+      best.work = std::min(best.work, seconds * gpus * share * cluster.kinds[kind].speed);
+    }
+  }
+  return best;
+}
+
+Least least(const trace::Trace& trace, std::size_t index, const sim::Behaviours& behaviours,
+            const sim::Cluster& cluster, double speed) {
+  const trace::TraceJob& job = trace.jobs[index];
   const double length = job.duration.to_seconds() / speed;
   const trace::TraceDetails* details = trace.details_of(job);
-  if (!details || job.gpus == 0) return {length, length * job.gpus};
-  Least best = {length, length * job.gpus * details->gpu_share};
-  const SpeedCurve& curve = details->model ? details->model->speed_curve : unmeasured_speed_curve;
+  if (!details || job.gpus == 0) return {length, length * job.gpus * speed};
   const int low = details->gpus_min > 0 ? details->gpus_min : job.gpus, high = std::max(details->gpus_max, job.gpus);
+  if (const sim::Behaviour* known = behaviours.of(index))
+    return least_measured(*known, job, *details, low, high, cluster);
+  Least best = {length, length * job.gpus * details->gpu_share * speed};
+  const SpeedCurve& curve = details->model ? details->model->speed_curve : unmeasured_speed_curve;
   for (int gpus = low; gpus <= high; ++gpus) {
     const double seconds = length * curve.speed_on(job.gpus) / curve.speed_on(gpus);
     best.seconds = std::min(best.seconds, seconds);
-    best.gpu_seconds = std::min(best.gpu_seconds, seconds * gpus * details->gpu_share);
+    best.work = std::min(best.work, seconds * gpus * details->gpu_share * speed);
   }
   return best;
 }
@@ -223,7 +273,8 @@ Metrics measure(const trace::Trace& trace, const sim::SimulationResult& result, 
   m.makespan_s = (last - trace.jobs.front().submitted).to_seconds();
   if (!first_start.is_never()) m.makespan_from_start_s = std::max(0.0, (last - first_start).to_seconds());
   measure_deadlines(m, trace, result);
-  measure_gpus(m, result, cluster);
+  measure_gpus(m, result, cluster, trace.jobs.front().submitted);
+  if (m.jobs == 0) measure_nothing(m);
   m.server_losses = static_cast<double>(result.server_losses);
   m.decisions = static_cast<double>(result.decisions);
   m.decisions_refused = static_cast<double>(result.decisions_refused);
@@ -236,13 +287,14 @@ LowerBounds lower_bounds(const trace::Trace& trace, const sim::Cluster& cluster)
   std::vector<double> works;
   works.reserve(trace.jobs.size());
   const double speed = cluster.speed_max();
-  for (const trace::TraceJob& job : trace.jobs) {
-    const Least needs = least(trace, job, speed);
-    works.push_back(needs.gpu_seconds * speed);
-    work += works.back();
+  const sim::Behaviours behaviours(trace, cluster);
+  for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
+    const Least needs = least(trace, i, behaviours, cluster, speed);
+    works.push_back(needs.work);
+    work += needs.work;
     alone += needs.seconds;
-    bounds.makespan_s =
-        std::max(bounds.makespan_s, (job.submitted - trace.jobs.front().submitted).to_seconds() + needs.seconds);
+    const double arrives_s = (trace.jobs[i].submitted - trace.jobs.front().submitted).to_seconds();
+    bounds.makespan_s = std::max(bounds.makespan_s, arrives_s + needs.seconds);
   }
   bounds.makespan_s = std::max(bounds.makespan_s, work / cluster.gpu_speed_total());
   bounds.avg_jct_s = std::max(alone / static_cast<double>(trace.jobs.size()),
@@ -274,10 +326,10 @@ std::span<const MetricInfo> metric_infos() {
       {"makespan_s", &M::makespan_s, "makespan (s)", "last finish - first submission"},
       {"makespan_from_start_s", &M::makespan_from_start_s, "makespan from the first start (s)",
        "last finish - first start"},
-      {"gpu_allocation_pct", &M::gpu_allocation_pct, "GPU allocation (%)", "GPU time held by jobs / (GPUs * makespan)",
-       true},
+      {"gpu_allocation_pct", &M::gpu_allocation_pct, "GPU allocation (%)",
+       "GPU time held by jobs / (GPUs * makespan; if jobs failed, until the last GPU was given back)", true},
       {"gpu_utilization_pct", &M::gpu_utilization_pct, "GPU utilization (%)",
-       "GPU time used by trainings / (GPUs * makespan), excluding restarts and work done twice", true},
+       "the same, excluding restarts and work done twice", true},
       {"goodput_pct", &M::goodput_pct, "goodput (%)", "fraction of the jobs' GPU time whose work was kept", true},
       {"fragmentation_pct", &M::fragmentation_pct, "fragmentation (%)",
        "fraction of the free GPU time that is not on the server with the most free GPUs"},

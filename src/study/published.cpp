@@ -38,6 +38,9 @@ Result<SecondsTrace> in_seconds(const trace::Trace& trace) {
           .note("published simulators count whole seconds");
     SecondsJob made{job.submitted.us / 1'000'000, job.duration.us / 1'000'000, job.gpus, std::string(job.id()), {}, 0};
     const trace::TraceDetails* details = trace.details_of(job);
+    if (details && (!details->gpu_types.empty() || !details->demand.is_zero()))
+      return invalid("semantics-trace", fmt::format("job {} asks for more than a number of GPUs", job.id()))
+          .note("published simulators know neither types of GPUs nor CPUs and memory");
     if (details) made.application = details->family;
     if (details && details->model) made.batch = details->model->batch_size.value_or(0);
     jobs.push_back(std::move(made));
@@ -61,6 +64,9 @@ Result<sim::SimulationResult> simulate_as(const std::string& semantics, const st
     const Shape shape = {cluster.servers(), cluster.gpus_per_server_max()};
     if (cluster.is_pool || !cluster.is_uniform())
       return invalid("semantics-shape", "published simulators know only servers of one kind").hint("--servers 16x8");
+    if (cluster.costs != sim::Costs() || cluster.faults != sim::Faults() || !cluster.events.empty())
+      return invalid("semantics-shape", "published simulators have costs of their own and no faults")
+          .hint("leave [costs], [faults] and [[events]] out of the file");
     if (semantics == "lucid" && shape.gpus_per_server != 8)
       return invalid("semantics-shape", "lucid's servers have 8 GPUs").hint("--servers 16x8");
     if (semantics == "pollux" && shape.gpus_per_server > 4)

@@ -285,12 +285,20 @@ void print_left_out(const ExperimentResult& result, const TableStyle& style, std
 
 std::string cluster_text(const sim::Cluster& cluster) {
   if (cluster.is_pool) return fmt::format("one pool of {} GPU{}", cluster.gpus(), cluster.gpus() == 1 ? "" : "s");
-  std::string text;
+  std::vector<std::pair<std::string, int>> kinds;  // "4 V100 GPUs", how many servers
   for (const sim::ServerKind& kind : cluster.kinds) {
-    text += text.empty() ? "" : " and ";
-    text += fmt::format("{} server{} of {} {}GPU{}", kind.count, kind.count == 1 ? "" : "s", kind.gpus,
-                        kind.gpu_type.empty() ? "" : kind.gpu_type + " ", kind.gpus == 1 ? "" : "s");
+    const std::string gpus = fmt::format("{} {}GPU{}", kind.gpus, kind.gpu_type.empty() ? "" : kind.gpu_type + " ",
+                                         kind.gpus == 1 ? "" : "s");
+    const auto same = std::ranges::find(kinds, gpus, &std::pair<std::string, int>::first);
+    same == kinds.end() ? void(kinds.emplace_back(gpus, kind.count)) : void(same->second += kind.count);
   }
+  constexpr std::size_t kinds_named = 4;
+  if (kinds.size() > kinds_named)
+    return fmt::format("{} servers of {} kinds with {} GPUs", count_text(cluster.servers()), kinds.size(),
+                       count_text(cluster.gpus()));
+  std::string text;
+  for (const auto& [gpus, servers] : kinds)
+    text += fmt::format("{}{} server{} of {}", text.empty() ? "" : " and ", servers, servers == 1 ? "" : "s", gpus);
   return text;
 }
 
@@ -378,7 +386,15 @@ void print_changes(const ExperimentSettings& settings, const std::vector<Group>&
 std::string why_unfinished(const ExperimentRow& row) {
   if (!row.standstill.empty()) return "; given up because the policy gets nothing done: " + row.standstill;
   const double idle_s = row.metrics.idle_at_end_s;
-  return idle_s == 0 ? "" : fmt::format("; given up after the cluster had been idle for {:.1f} hours", idle_s / 3600);
+  const std::string first = row.first_unfinished.empty() ? "" : "; the first is " + row.first_unfinished;
+  return first +
+         (idle_s == 0 ? "" : fmt::format("; given up after the cluster had been idle for {:.1f} hours", idle_s / 3600));
+}
+
+// The first simulation with such jobs, or null.
+const ExperimentRow* first_with(const Group& group, double Metrics::*jobs) {
+  const auto at = std::ranges::find_if(group.rows, [&](const ExperimentRow* row) { return row->metrics.*jobs > 0; });
+  return at == group.rows.end() ? nullptr : *at;
 }
 
 // What makes figures incomparable; never folded.
@@ -386,18 +402,29 @@ void print_warnings(const ExperimentSettings& settings, const ExperimentResult& 
                     const std::vector<Group>& groups, const std::vector<const MetricInfo*>& metrics,
                     const TableStyle& style, std::ostream& out) {
   const auto say = [&](const std::string& text) { print_wrapped(text, 2, style.columns, out); };
-  bool has_all_jobs = true;
+  const auto jobs_text = [](double count) { return count_text(count) + (count == 1 ? " job" : " jobs"); };
+  bool has_all_jobs = true, has_unfinished = false;
   for (const Group& each : groups) {
-    const Metrics& m = each.first().metrics;
     const std::string name = label(settings, each, true);
-    if (m.unfinished > 0)
-      say(fmt::format("{}: {} jobs never ran to their end{}", name, count_text(m.unfinished),
-                      why_unfinished(each.first())));
-    if (m.failed > 0) say(fmt::format("{}: {} jobs failed or were rejected", name, count_text(m.failed)));
+    const auto with_seed = [&](const ExperimentRow& row) {
+      return each.rows.size() > 1 ? fmt::format(" (seed {})", row.seed) : "";
+    };
+    const ExperimentRow *unfinished = first_with(each, &Metrics::unfinished),
+                        *failed = first_with(each, &Metrics::failed);
+    if (unfinished)
+      say(fmt::format("{}{}: {} never ran to {} end{}", name, with_seed(*unfinished),
+                      jobs_text(unfinished->metrics.unfinished), unfinished->metrics.unfinished == 1 ? "its" : "their",
+                      why_unfinished(*unfinished)));
+    if (failed)
+      say(fmt::format("{}{}: {} failed or {} rejected", name, with_seed(*failed), jobs_text(failed->metrics.failed),
+                      failed->metrics.failed == 1 ? "was" : "were"));
     has_all_jobs = has_all_jobs && each.has_all_jobs();
+    has_unfinished = has_unfinished || unfinished || failed;
   }
   if (!has_all_jobs && has_bounded(metrics))
-    say("no lower bound is shown: it is for all jobs, and the figures above are of those that finished");
+    say(has_unfinished
+            ? "no lower bound is shown: it is for all jobs, and the figures above are of those that finished"
+            : "no lower bound is shown: trainings may run faster there than on the servers their lengths are of");
   for (const ExperimentRow& row : result.rows) {
     if (!row.done) say(fmt::format("{} (seed {}) was interrupted", row.policy.name, row.seed));
   }

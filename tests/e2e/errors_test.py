@@ -250,6 +250,8 @@ class Refusals(LabTest):
         wide.write_text("job_id,submit_time_s,gpus,duration_s\n1,0,4,10\n")
         self.command("trace-oversize", "trace", "info", wide, "--max-gpus", 2, "--oversize", "fail")
         self.command("empty-trace", "estimates", "ranges", wide, "--servers", "1x1")
+        (lab.folder / "long.csv").write_text("job_id,submit_time_s,gpus,duration_s\n" + "".join(f"{i},0,1,99999999999\n" for i in range(100)))
+        self.command("trace-too-long", "sim", "run", "--trace", lab.folder / "long.csv", "--servers", "1x4", "--policy", "fifo")
         with open(lab.folder / "huge.csv", "wb") as huge:
             huge.truncate((2 << 30) + 1)
         self.command("trace-too-large", "trace", "info", lab.folder / "huge.csv")

@@ -266,17 +266,24 @@ class DefaultPods : public ArrivalPolicy {
     return ServerIndex::none();
   }
 
+  // How many pods of the job an empty server of this kind has room for.
+  static int most_pods(const Server& server, const JobRequest& request) {
+    int pods = server.description.gpus;
+    while (pods > 0 && !of_pods(request, pods).fits_in(server.description.limits())) --pods;
+    return pods;
+  }
+
   // Whether all pods could be on this server, those that some are bound to, and as many others as the job may have.
   static bool has_room_for_all(const Snapshot& snapshot, const JobRequest& request, const Allocation& bound,
                                ServerIndex server) {
     if (request.servers_max == any_number_of_servers || !bound.on(server).empty()) return true;
-    int gpus = snapshot.servers[server].description.gpus;
-    for (const ServerGpus& part : bound.parts()) gpus += snapshot.servers[part.server].description.gpus;
+    int gpus = most_pods(snapshot.servers[server], request);
+    for (const ServerGpus& part : bound.parts()) gpus += most_pods(snapshot.servers[part.server], request);
     std::vector<int> others;
     for (std::uint32_t s = 0; s < snapshot.servers.size(); ++s) {
       const ServerIndex other(s);
       if (other != server && bound.on(other).empty() && is_eligible(snapshot.servers[other], request))
-        others.push_back(snapshot.servers[other].description.gpus);
+        others.push_back(most_pods(snapshot.servers[other], request));
     }
     std::ranges::sort(others, std::greater());
     const auto more = static_cast<std::size_t>(request.servers_max) - bound.parts().size() - 1;

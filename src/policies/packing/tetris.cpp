@@ -7,6 +7,7 @@
 #include "policy/placer.h"
 #include "policy/queue_policy.h"
 #include "policy/rank.h"
+#include "policy/satisfiable.h"
 
 namespace sl {
 
@@ -182,9 +183,17 @@ class Tetris : public QueuePolicy<RankKey> {
     return std::tie(a.key.submitted, a.key.id) < std::tie(b.key.submitted, b.key.id);
   }
 
+  static bool could_be_on_one(const Snapshot& snapshot, const JobRequest& request) {
+    if (request.gpus > snapshot.free.gpus_per_server_max()) return false;
+    if (request.demand.is_zero()) return true;
+    JobRequest alone = request;
+    alone.servers_max = 1;
+    return could_run_now(snapshot.servers, alone, request.gpus).possible();
+  }
+
   static bool start_over_several(const Snapshot& snapshot, JobIndex job, Trial& trial, Plan& plan) {
     const JobRequest& request = snapshot.job(job).request;
-    if (request.single_server() || request.gpus <= trial.free().gpus_per_server_max()) return false;
+    if (request.single_server() || could_be_on_one(snapshot, request)) return false;
     auto gpus = place(trial.free(), snapshot.servers, snapshot.job(job), request.gpus);
     if (!gpus) return false;
     start(snapshot, job, std::move(*gpus), trial, plan);

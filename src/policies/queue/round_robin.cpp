@@ -2,6 +2,7 @@
 
 #include "policy/placer.h"
 #include "policy/queue_policy.h"
+#include "policy/satisfiable.h"
 
 namespace sl {
 namespace {
@@ -46,9 +47,10 @@ class RoundRobin : public ArrivalPolicy {
                                         const JobRequest& request) const {
     const auto n = static_cast<std::uint32_t>(servers.size());
     const std::uint32_t first = last.valid() ? (last.value + 1) % n : 0;
-    const std::uint32_t tries = settings_.strict_rotation ? 1 : n;
-    for (std::uint32_t d = 0; d < tries; ++d) {
-      if (auto gpus = place_on(free, servers, request, request.gpus, ServerIndex((first + d) % n))) return gpus;
+    for (std::uint32_t d = 0; d < n; ++d) {
+      const ServerIndex next((first + d) % n);
+      if (auto gpus = place_on(free, servers, request, request.gpus, next)) return gpus;
+      if (settings_.strict_rotation && could_hold(servers, next, request, request.gpus)) break;
     }
     if (request.single_server()) return std::nullopt;
     return place_consolidated(free, servers, request, request.gpus);
@@ -78,7 +80,7 @@ PolicyEntry round_robin_entry() {
        0,
        {"skip_full", "strict_rotation"},
        "skip_full: full servers are passed over; strict_rotation: wait for exactly the next server (the thesis's "
-       "words)"},
+       "words) that could hold the job"},
       {"skip_blocked", ParameterType::boolean, "", "false", 0, 0, {}, "let later jobs pass one that fits nowhere"},
   };
   auto make = [](const Parameters& given) -> std::unique_ptr<Policy> {
