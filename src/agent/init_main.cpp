@@ -8,6 +8,7 @@
 // WORKDIR empty: where it is. DEVICE: that the engine must have put here, since some leave out GPUs without a word; empty:
 // none. REQUIRED: a program that must exist besides the command; empty: none.
 // At /.schedulearn/terminal, if that is there, it asks for the job's terminal.
+// schedulearn-init shell COMMAND...: a command beside the job, with its secrets.
 // schedulearn-init ranks MEMBERS COMMAND..., schedulearn-init mpi ...: see ranks.h and mpi.h.
 #include <fcntl.h>
 #include <sys/file.h>
@@ -20,6 +21,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -232,6 +234,12 @@ int run(const char* output, const std::string& workdir, const std::string& devic
 int main(int argc, char** argv) {
   if (argc > 3 && argv[1] == std::string_view("ranks"))
     return sl::agent::run_ranks(sl::agent::parse_members(argv[2]), argv + 3);
+  if (argc > 2 && argv[1] == std::string_view("shell")) {
+    take_secrets();  // its files may be gone with the job
+    ::execvp(argv[2], argv + 2);
+    std::fprintf(stderr, "%s: %s\n", argv[2], std::strerror(errno));
+    return 127;
+  }
   if (argc > 2 && argv[1] == std::string_view("mpi")) return sl::agent::run_mpi(argv + 2);
   if (argc < 7 || argv[1] != std::string_view("run")) return 2;
   return run(argv[2], argv[3], argv[4], argv[5], argv + 6);

@@ -435,7 +435,7 @@ std::vector<std::string> mpirun_words(const std::string& self, const std::vector
     words.push_back(self + " mpi connect");
     if (interface == "lo") add({"--mca", "oob_tcp_if_include", "lo"});
   }
-  add({"--mca", "odls_base_sigkill_timeout", "5"});
+  add({"--mca", "odls_base_sigkill_timeout", "2"});
   const std::string rank = std::string("exec \"$") + program_variable + "\" mpi rank \"$@\"";  // its own on each server
   words.insert(words.end(), {"/bin/sh", "-c", rank, "rank"});
   return words;

@@ -104,6 +104,16 @@ TEST_F(ArchiveTest, a_repository_is_packed_as_a_whole_with_new_and_changed_files
   EXPECT_EQ(found->bytes, 11 + 4 + 4 + 7);
 }
 
+TEST_F(ArchiveTest, a_folder_of_which_git_ignores_everything_is_not_where_a_job_could_work) {
+  write("train.py"), write("big/a"), write("kept.py"), write(".gitignore", "big/\n");
+  commit();
+  const auto found = code_of_repository(code() + "/big");
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().code, "snapshot-empty");
+  git({"rm", "--quiet", "--cached", "kept.py"});  // git lists it as removed and as new
+  EXPECT_EQ(joined(code_of_repository(code())->changed), "kept.py");
+}
+
 TEST_F(ArchiveTest, a_folder_without_a_repository_follows_its_gitignore_too) {
   write("train.py"), write("deep/run.log"), write("deep/a.py"), write(".gitignore", "*.log\n!keep.log\n"),
       write("keep.log");
@@ -202,8 +212,7 @@ TEST_F(ArchiveTest, a_diff_that_is_too_long_is_cut_between_files_and_says_so) {
   EXPECT_EQ(cut_diff(small + large + last, 4096), small + large + last);
   EXPECT_EQ(cut_diff(small + large + last, 2048),
             small + last + "# 1 more file differs; at most 2 KiB of a diff are kept\n");
-  EXPECT_EQ(cut_diff(large + small + large, 2048),
-            small + "# 2 more files differ; at most 2 KiB of a diff are kept\n");
+  EXPECT_EQ(cut_diff(large + small + large, 2048), small + "# 2 more files differ; at most 2 KiB of a diff are kept\n");
   EXPECT_LE(cut_diff(file("d", 1980) + large, 2048).size(), 2048U);
   EXPECT_EQ(cut_diff(large, 1024), "# 1 more file differs; at most 1 KiB of a diff are kept\n");
 }

@@ -69,9 +69,11 @@ Result<CodeFolder> whole(CodeFolder code, const Names& names) {
 // "XY path", after a renamed one its old name.
 void add_changed(const std::string& status, CodeFolder& into) {
   const Names entries = split_zeros(status);
+  std::set<std::string> known;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (entries[i].size() < 4) continue;
-    const std::string& name = into.changed.emplace_back(entries[i].substr(3));
+    const std::string name = entries[i].substr(3);  // twice, if it is there and no longer tracked
+    if (known.insert(name).second) into.changed.push_back(name);
     if (entries[i].starts_with("??") && !name.ends_with('/')) into.untracked.push_back(name);
     if (entries[i][0] == 'R' || entries[i][0] == 'C') ++i;
   }
@@ -106,7 +108,12 @@ Result<CodeFolder> code_of_repository(const std::string& folder) {
   add_changed(*status, code);
   const auto names = list(code.top);
   if (!names.ok()) return names.error();
-  return whole(std::move(code), *names);
+  auto found = whole(std::move(code), *names);
+  const auto is_below = [&](const std::string& file) { return file.starts_with(found->subfolder + "/"); };
+  if (found.ok() && !found->subfolder.empty() && std::ranges::none_of(found->files, is_below))
+    return invalid("snapshot-empty", "there are no files in " + folder + " that a snapshot would hold")
+        .note("git ignores them");
+  return found;
 }
 
 std::vector<std::pair<std::string, std::int64_t>> largest_files(const CodeFolder& code, std::size_t count) {

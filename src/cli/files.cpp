@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <utility>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/render.h"
@@ -29,6 +31,8 @@ class JobFolder {
   // "3 files, 1.2 GiB".
   std::string fetched() const { return plural(files_, "file") + ", " + bytes_text(static_cast<double>(bytes_)); }
   std::size_t left_out() const { return left_out_; }
+  // What could not be fetched, by its path.
+  const std::vector<std::pair<std::string, Error>>& missed() const { return missed_; }
   std::string into() const { return options_.into.empty() ? fmt::format("job-{}", job_) : options_.into; }
 
  private:
@@ -42,6 +46,7 @@ class JobFolder {
   std::int64_t job_;
   std::size_t files_ = 0, left_out_ = 0;
   std::int64_t bytes_ = 0;
+  std::vector<std::pair<std::string, Error>> missed_;
 };
 
 // `path` as REST gives it: each name percent-encoded.
@@ -67,9 +72,9 @@ int JobFolder::list(const std::string& path) const {
     for (const json::value& item : items) {
       const std::string kind = text_at(item, "kind");
       const std::string name = text_at(item, "name");  // as the job has chosen it
-      table.add({(context_.plain ? name : visible(name)) + (kind == "folder" ? "/"
-                                                            : kind == "link" ? "@"
-                                                                             : ""),
+      table.add({(context_.plain ? name : visible_name(name)) + (kind == "folder" ? "/"
+                                                                 : kind == "link" ? "@"
+                                                                                  : ""),
                  kind == "file" ? bytes_text(number_at(item, "bytes")) : "–", clock_text(text_at(item, "changed_at"))});
     }
     shown += items.size();
@@ -93,6 +98,12 @@ Status JobFolder::get(const std::string& path) {
   return get_file(path, static_cast<std::int64_t>(number_at(*page, "bytes")));
 }
 
+// The others can be fetched all the same.
+bool is_of_one_file(const Error& error) {
+  constexpr std::array codes = {"no-such-file", "file-unreadable", "cannot-write", "file-cut"};
+  return std::ranges::find(codes, error.code) != codes.end();
+}
+
 Status JobFolder::get_folder(const std::string& path, json::value page) {
   std::error_code failed;
   fs::create_directories(fs::path(into()) / net::percent_decode(path, false), failed);
@@ -108,7 +119,8 @@ Status JobFolder::get_folder(const std::string& path, json::value page) {
       }
       const Status got =
           kind == "folder" ? get(inner) : get_file(inner, static_cast<std::int64_t>(number_at(item, "bytes")));
-      if (!got.ok()) return got;
+      if (!got.ok() && !is_of_one_file(got.error())) return got;
+      if (!got.ok()) missed_.emplace_back(inner, got.error());
     }
     seen += items.size();
     if (items.empty() || static_cast<double>(seen) >= number_at(page, "total")) return {};
@@ -183,11 +195,21 @@ int files_of_job(const Context& context, const FilesOptions& options) {
   for (const std::string& path : options.paths.empty() ? std::vector<std::string>{"output"} : options.paths) {
     if (const Status got = folder.get(encoded(path)); !got.ok()) return fail(got.error());
   }
-  if (folder.left_out() > 0)
-    std::fprintf(stderr, "note: %s are no files and were left out\n",
-                 plural(folder.left_out(), "link, pipe or the like").c_str());
+  if (const std::size_t others = folder.left_out(); others > 0)
+    std::fprintf(stderr, "note: left out %zu that %s neither file nor folder (links, pipes)\n", others,
+                 others == 1 ? "is" : "are");
   if (!context.quiet) std::printf("%s in %s\n", folder.fetched().c_str(), folder.into().c_str());
-  return 0;
+  if (folder.missed().empty()) return 0;
+  constexpr std::size_t named_max = 10;
+  for (std::size_t i = 0; i < std::min(named_max, folder.missed().size()); ++i) {
+    const auto& [path, error] = folder.missed()[i];
+    std::fprintf(stderr, "note: not fetched: %s: %s\n", visible_name(net::percent_decode(path, false)).c_str(),
+                 error.message.c_str());
+  }
+  Error error = folder.missed().front().second;
+  error.message = plural(folder.missed().size(), "file") + " could not be fetched";
+  error.notes.clear();
+  return fail(error);
 }
 
 }  // namespace

@@ -149,6 +149,12 @@ std::string Table::text(const Context& context) const {
   return result;
 }
 
+std::string visible_name(std::string_view name) {
+  std::string shown;
+  for (const char c : visible(name)) shown += c == '\n' ? "^J" : c == '\t' ? "^I" : std::string(1, c);
+  return shown;
+}
+
 std::string visible(std::string_view text) {
   std::string shown;
   while (!text.empty()) {

@@ -205,8 +205,9 @@ void show_snapshot(const json::value& job) {
   constexpr std::size_t named_max = 5;
   const std::string code = snapshot_text(snapshot);
   if (code.empty()) return;
-  line("Code", fmt::format("{}, {} in {}", code.substr(5), bytes_text(number_at(snapshot, "bytes")),
-                           plural(static_cast<std::size_t>(number_at(snapshot, "files")), "file")));
+  const std::string files = plural(static_cast<std::size_t>(number_at(snapshot, "files")), "file");
+  const std::string commit = text_at(snapshot, "commit").empty() ? "" : code.substr(5) + ", ";
+  line("Code", fmt::format("{}{} in {}", commit, bytes_text(number_at(snapshot, "bytes")), files));
   const json::array& changed = value_at(snapshot, "changed").as_array();
   for (std::size_t i = 0; i < std::min(changed.size(), named_max); ++i) line("", visible(changed[i].as_string()));
   const auto all = static_cast<std::size_t>(number_at(snapshot, "dirty_files"));

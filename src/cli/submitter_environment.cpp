@@ -53,7 +53,7 @@ Status add_variables(json::object& job, const std::vector<std::string>& entries)
 std::vector<std::string> notes_about(const wire::JobSpec& spec) {
   std::vector<std::string> notes;
   std::error_code ignored;
-  const bool is_elsewhere = spec.workdir.empty() || spec.workdir[0] == '~' || !spec.image.value_or("").empty();
+  const bool is_elsewhere = spec.workdir.empty() || spec.workdir[0] == '~' || spec.image.has_value();
   if (!is_elsewhere && !std::filesystem::is_directory(spec.workdir, ignored))
     notes.push_back("there is no folder " + spec.workdir + " on this machine; the job fails on a server without it");
   for (const char* name : {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"}) {

@@ -90,7 +90,7 @@ Result<Account> account_of(const std::string& user, bool allow_root) {
   const passwd* entry = account.uid == 0 ? ::getpwnam(user.c_str()) : ::getpwuid(account.uid);
   if (account.uid == 0 && !entry)
     return invalid("setup",
-                   fmt::format("{} has no account on this server, so its container could run as nobody", user));
+                   fmt::format("{} has no account on this server, and a container runs as the job's user", user));
   if (!entry) return account;
   account.uid = entry->pw_uid, account.gid = entry->pw_gid, account.home = entry->pw_dir;
   if (account.uid == 0 && !allow_root)

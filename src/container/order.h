@@ -19,6 +19,9 @@
 
 namespace sl::container {
 
+// The program that is a container's first process, as the container sees it.
+inline constexpr const char* init_inside = "/.schedulearn/init";
+
 // A folder or file of the server that the container sees. Ours are there, and writable ones become the job's user's.
 struct OwnFolder {
   std::string path;  // the same inside

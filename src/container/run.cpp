@@ -207,7 +207,7 @@ void Run::hand_over_terminal() {
 }
 
 json::object Run::body() const {
-  json::array mounts = {mount(order_.init, std::string(inside) + "/init", false),
+  json::array mounts = {mount(order_.init, init_inside, false),
                         mount(folder_ + "/lock", std::string(inside) + "/lock", false),
                         mount(end_file(), std::string(inside) + "/end", true)};
   if (order_.terminal) mounts.push_back(mount(terminal_file(), std::string(inside) + "/terminal", true));
@@ -244,7 +244,7 @@ json::object Run::body() const {
   environment.push_back(json::string(std::string(tree_variable) + "=" + (mark ? mark : "")));
   if (order_.terminal && kind) environment.push_back(json::string(std::string("TERM=") + kind));
   return json::object{{"Image", order_.image_id},
-                      {"Entrypoint", {std::string(inside) + "/init"}},
+                      {"Entrypoint", {init_inside}},
                       {"Cmd", std::move(command)},
                       {"Env", std::move(environment)},
                       {"User", fmt::format("{}:{}", account_.uid, account_.gid)},

@@ -306,7 +306,10 @@ std::string away_text(const Core& core, const Job& job, int gpus) {
     return fmt::format("until {} returns: it was frozen there and cannot continue elsewhere",
                        core.servers()[job.last_server].description.name);
   const auto awaited = awaited_servers(core.servers(), job.request, gpus);
-  const std::string lack = lack_text(could_run_now(core.servers(), job.request, gpus));
+  const Verdict now = could_run_now(core.servers(), job.request, gpus);
+  const std::string lack = lack_text(now);
+  if (now.lack == Lack::containers && awaited.empty())
+    return "until a container engine answers again on a server that it may run on: none does now";
   return fmt::format("until {}: {} (of those that are up)",
                      awaited.empty() ? "several servers return" : any_of(core, awaited) + " returns", lack);
 }

@@ -62,8 +62,9 @@ Result<std::unique_ptr<Shell>> start_in_container(const std::string& folder, con
   const Result<container::Order> attempt = container::read_order(folder);
   if (!attempt.ok()) return attempt.error();
   container::Engine engine(attempt->socket, patience);
-  const auto id = engine.create_exec(
-      attempt->name, {order.command.empty() ? any_shell : order.command, {"TERM=" + order.term}, attempt->workdir});
+  std::vector<std::string> command = order.command.empty() ? any_shell : order.command;
+  command.insert(command.begin(), {container::init_inside, "shell"});
+  const auto id = engine.create_exec(attempt->name, {std::move(command), {"TERM=" + order.term}, attempt->workdir});
   if (!id.ok()) return id.error();
   const auto connection = engine.start_exec(*id);
   if (!connection.ok()) return connection.error();

@@ -247,7 +247,6 @@ Result<JobSpec> job_from_json(json::object object, const std::string& base_dir) 
   Keys keys(std::move(object), "");
   read_job(keys, spec);
   if (Status status = keys.finish(); !status.ok()) return status.error();
-  if (spec.image && spec.image->empty()) spec.image.reset();
   if (!spec.image || !spec.workdir.empty() || spec.snapshot) spec.workdir = absolute(spec.workdir, base_dir);
   for (std::string& mount : spec.mounts) mount = absolute_mount(mount, base_dir);
   if (Status status = apply_roles(spec, says_gpus); !status.ok()) return status.error();

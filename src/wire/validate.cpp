@@ -161,6 +161,10 @@ bool is_image_name(std::string_view text) {
 }
 
 Status validate_container(const JobSpec& spec) {
+  if (spec.image && spec.image->empty())
+    return invalid("bad-image", "the name of its image is empty")
+        .hint("leave the image out, and it runs as a plain process")
+        .at("/image");
   if (spec.image && !is_image_name(*spec.image))
     return invalid("bad-image", "'" + *spec.image + "' is no name of an image")
         .hint("--image docker.io/library/python:3.11")
@@ -169,6 +173,10 @@ Status validate_container(const JobSpec& spec) {
     return invalid("bad-mounts", "only a job with an image has mounts; other jobs see all folders of their server")
         .hint("leave mounts out, or name an image")
         .at("/mounts");
+  if (!spec.image && spec.resources.shm_bytes)
+    return invalid("bad-resources", "only a job with an image has a /dev/shm of its own; other jobs use their server's")
+        .hint("leave shm out, or name an image")
+        .at("/resources/shm");
   const std::string folder = spec.checkpoint.dir.value_or("/");
   if (spec.image && spec.workdir.empty() && !folder.empty() && folder[0] != '/')
     return invalid("bad-checkpoint", "checkpoint.dir must begin with / in a job with an image and without a workdir")

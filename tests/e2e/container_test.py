@@ -88,13 +88,15 @@ class Behaviours(OnAnEngine):
             self.assertNotIn(b"secret value", kept.read_bytes() if kept.is_file() else b"")
 
     def test_a_shell_is_in_the_container_and_ends_with_it(self):
-        job = self.submit("trap 'exit 5' TERM; echo in the image > /tmp/here; while true; do sleep 0.1; done")
+        self.assertEqual(200, self.lab.request("PUT", "/api/v1/secrets/shown", "to the shell", {"X-Schedulearn-User": USER})[0])
+        job = self.submit("trap 'exit 5' TERM; echo in the image > /tmp/here; while true; do sleep 0.1; done", secrets=["A_KEY=shown"])
         until(lambda: self.lab.job(job)["state"] == "running")
         with Terminal(self.lab, "shell", job) as shell:
             shell.expect("in shell 1 of job")
             until(lambda: "in the image" in (shell.type("cat /tmp/here\n"), shell.read(0.3), shell.said.decode())[-1])
             shell.type("echo is $SCHEDULEARN_JOB_ID $TERM; id -u\n")
             shell.expect(f"is {job} xterm-256color")
+            shell.type("echo [$A_KEY][$SCHEDULEARN_SECRET_VARIABLES]\n").expect("[to the shell][]")
             shell.type("sleep 88.7141\n")
             until(lambda: processes_with("88.7141"))
             shell.type("\x03").type("echo on''ward\n").expect("onward")

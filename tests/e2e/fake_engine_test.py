@@ -265,7 +265,7 @@ class FakeEngineTest(unittest.TestCase):
         self.assertEqual(("failed", 3, "setup"), (job["state"], job["attempt"], job["failure"]["kind"]))
         self.assertEqual("the container engine says: invalid mount config", job["failure"]["message"])
         self.engine.refuse.clear()
-        self.assertEqual("succeeded", self.lab.finished(self.submit("there:1"))["state"])
+        self.assertEqual("succeeded", self.lab.finished(waiting)["state"])
 
     def test_a_container_that_ends_three_times_before_its_command_begins_has_failed(self):
         self.engine.run = lambda made: None
@@ -345,13 +345,12 @@ class FakeEngineTest(unittest.TestCase):
         job = self.lab.finished(self.submit("there:1"))
         self.assertEqual(("succeeded", 2), (job["state"], job["attempt"]))
 
-    def test_without_an_engine_such_jobs_are_refused_and_with_one_again_they_run(self):
+    def test_without_an_engine_such_jobs_wait_and_with_one_again_they_run(self):
         self.lab.kill(self.lab.agent)
         self.lab.start_agent("--container-socket", "none")
         until(lambda: self.lab.get("/api/v1/servers")["items"][0]["runtimes"] == ["process"], what="a server without containers")
-        status, _, text = self.lab.request("POST", "/api/v1/jobs", {"command": "true", "image": "there:1", "user": USER})
-        self.assertEqual(422, status)
-        self.assertIn("no server has a container engine", text)
+        waiting = self.submit("there:1")
+        self.assertIn("until a container engine answers again", self.lab.get(f"/api/v1/jobs/{waiting}/explain")["summary"])
         self.lab.kill(self.lab.agent)
         self.lab.start_agent("--container-socket", self.engine.socket)
         until(lambda: "container" in self.lab.get("/api/v1/servers")["items"][0]["runtimes"], what="a server with containers")

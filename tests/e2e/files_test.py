@@ -40,7 +40,7 @@ class FilesTest(LabTest):
     def test_all_results_are_fetched_and_links_are_not_followed(self):
         done = self.cli("get")
         self.assertIn("3 files, 684 KiB in job-%d" % self.job, done.stdout)
-        self.assertIn("1 link, pipe or the like", done.stderr)
+        self.assertIn("left out 1 that is neither file nor folder", done.stderr)
         top = self.here / f"job-{self.job}" / "output"
         self.assertEqual((top / "model.pt").read_bytes(), b"w" * 700000)
         self.assertEqual((top / "deep" / "a b.txt").read_text(), "loss\n")
@@ -49,6 +49,17 @@ class FilesTest(LabTest):
         self.assertEqual(refused.returncode, 5)
         self.assertIn("[file-exists]", refused.stderr)
         self.cli("get", "--force", "-q")
+
+    def test_what_cannot_be_fetched_keeps_nothing_else_from_being_fetched(self):
+        name = "n" * 50
+        deep = self.lab.submit(f"""cd $SCHEDULEARN_OUTPUT_DIR && echo first > a && echo last > zzz && touch "$(printf 'two\\nlines')"
+for i in $(seq 90); do mkdir {name} && cd {name} || exit 1; done; touch bottom""")
+        self.assertEqual(self.lab.finished(deep)["state"], "succeeded", self.lab.output(deep))
+        got = self.lab.cli("files", deep, "get", cwd=self.here, check=False)
+        self.assertNotEqual(got.returncode, 0)
+        self.assertIn("note: not fetched: output/" + name, got.stderr)
+        self.assertEqual((self.here / f"job-{deep}" / "output" / "zzz").read_text(), "last\n")
+        self.assertIn("two^Jlines", self.lab.cli("files", deep, "ls", "output").stdout)
 
     def test_one_file_is_fetched_into_a_folder(self):
         self.cli("get", "output/deep/a b.txt", "-o", "there")
