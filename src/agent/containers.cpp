@@ -166,6 +166,11 @@ void Containers::take(const Result<std::string>& version, const std::string& soc
   const std::string now = version.ok() ? *version : "";
   silent_ = now.empty() ? silent_ + 1 : 0;
   if (now == engine_ || (now.empty() && silent_ < silent_max)) return;
+  if (now.empty())
+    std::fprintf(stderr, "schedulearn agent: %s does not answer any more at %s: no containers until it does\n",
+                 engine_.c_str(), socket_.c_str());
+  else
+    std::fprintf(stderr, "schedulearn agent: %s answers at %s\n", now.c_str(), socket.c_str());
   engine_ = now;
   if (!socket.empty()) socket_ = socket;
   ports_.engine_changed();

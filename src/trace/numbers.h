@@ -47,10 +47,6 @@ inline std::optional<int> count_of(std::string_view text) {
   const auto n = number(text);  // "8.0"
   return n && *n >= 0 && *n == std::floor(*n) && *n <= gpus_limit ? std::optional(static_cast<int>(*n)) : std::nullopt;
 }
-inline std::optional<int> positive_count_of(std::string_view text) {
-  const auto count = count_of(text);
-  return count && *count > 0 ? count : std::nullopt;
-}
 
 inline std::optional<double> amount_of(std::string_view text) {
   const auto value = number(text);

@@ -190,6 +190,8 @@ class Reader {
     if (!details) return {};
     if (details->gpus_min > job.gpus || (details->gpus_max > 0 && details->gpus_max < job.gpus))
       return bad_row("gpus must lie between gpus_min and gpus_max");
+    if (job.gpus > 0 && count_of(field(Column::gpus_min)) == 0)
+      return bad_row("gpus_min is 1 at least, or empty: as many as gpus");
     return check_counts(job, *details);
   }
 
@@ -292,7 +294,7 @@ class Reader {
     if (!read(Column::estimate, time_of, [&](Duration d) { to.estimate = d; })) return Column::estimate;
     if (!read(Column::deadline, time_of, [&](Duration d) { to.deadline = Instant{d.us}; })) return Column::deadline;
     if (!read(Column::priority, whole_rank_of, [&](int p) { to.priority = p; })) return Column::priority;
-    if (!read(Column::gpus_min, positive_count_of, [&](int n) { to.gpus_min = n; })) return Column::gpus_min;
+    if (!read(Column::gpus_min, count_of, [&](int n) { to.gpus_min = n; })) return Column::gpus_min;
     if (!read(Column::gpus_max, count_of, [&](int n) { to.gpus_max = n; })) return Column::gpus_max;
     if (!read(Column::gpu_share, share_of, [&](double s) { to.gpu_share = s; })) return Column::gpu_share;
     if (!amount(Column::cpus, Resource::cpu, 1)) return Column::cpus;

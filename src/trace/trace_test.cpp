@@ -219,7 +219,8 @@ TEST(Traces, name_the_line_of_what_is_senseless_in_every_column) {
       {"est_duration_s", "-1"}, {"deadline_s", "nan"},  {"priority", "high"},   {"gpus_min", "0.5"},
       {"gpus_max", "1e99"},     {"gpu_share", "1.5"},   {"cpus", "-1"},         {"mem_mib", "inf"},
       {"memory_bytes", "x"},    {"profile", "quantum"}, {"disk_mib", "-1"},     {"net_mbit_s", "1,"},
-      {"gpus_min", "2"},        {"iterations", "lots"}, {"orig_start_s", "-5"}, {"gpu_type", "|"}};
+      {"gpus_min", "2"},        {"gpus_min", "0"},      {"iterations", "lots"}, {"orig_start_s", "-5"},
+      {"gpu_type", "|"}};
   TraceOptions options;
   options.everything = true;
   for (const auto& [column, value] : senseless) {

@@ -148,7 +148,10 @@ Error error_from_problem(int status, std::string_view body) {
 std::string error_text(const Error& error) {
   std::string text = "error: " + error.message + " [" + error.code + "]\n";
   for (const std::string& note : error.notes) text += "  note: " + note + "\n";
-  for (const std::string& hint : hints_of(error)) text += "  hint: " + hint + "\n";
+  for (const std::string& hint : hints_of(error)) {
+    const bool points_above = !error.notes.empty() && hint.starts_with("see the note");
+    if (!points_above) text += "  hint: " + hint + "\n";
+  }
   return text;
 }
 

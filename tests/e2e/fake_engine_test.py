@@ -265,7 +265,7 @@ class FakeEngineTest(unittest.TestCase):
         self.assertEqual(("failed", 3, "setup"), (job["state"], job["attempt"], job["failure"]["kind"]))
         self.assertEqual("the container engine says: invalid mount config", job["failure"]["message"])
         self.engine.refuse.clear()
-        self.assertEqual("succeeded", self.lab.finished(waiting)["state"])
+        self.assertEqual("succeeded", self.lab.finished(self.submit("there:1"))["state"])
 
     def test_a_container_that_ends_three_times_before_its_command_begins_has_failed(self):
         self.engine.run = lambda made: None
@@ -355,7 +355,7 @@ class FakeEngineTest(unittest.TestCase):
         self.lab.start_agent("--container-socket", self.engine.socket)
         until(lambda: "container" in self.lab.get("/api/v1/servers")["items"][0]["runtimes"], what="a server with containers")
         self.assertEqual("docker 9.8.7", self.lab.get("/api/v1/servers")["items"][0]["container_engine"])
-        self.assertEqual("succeeded", self.lab.finished(self.submit("there:1"))["state"])
+        self.assertEqual("succeeded", self.lab.finished(waiting)["state"])
 
     def lab_with_gpus(self):
         library = os.environ.get("SCHEDULEARN_NVML_DOUBLE")

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -122,6 +123,16 @@ class ResearchTest(unittest.TestCase):
             self.run_program("sim", "run", "--trace", source, "--seed", "7", "--servers", "4x4", "--policy", "srtf", "--jobs-out", f"{name}.csv")
         made, read = ((self.folder / f"{name}.csv").read_text().splitlines() for name in ("made", "read"))
         self.assertEqual([line.split(",")[3:9] for line in made], [line.split(",")[3:9] for line in read])
+
+    def test_the_guide_has_the_numbers_that_reproduce_prints(self):
+        text = self.run_program("reproduce", "all", "--out", "reproduced")
+        printed = {tuple(re.split(r"\s{2,}", line.strip())) for line in text.splitlines() if re.match(r"  \S", line)}
+        guide = (pathlib.Path(__file__).parents[2] / "docs" / "guide" / "reproduce.md").read_text()
+        rows = [[cell.strip() for cell in line.split("|")] for line in guide.split("## Numbers")[1].split("## Claims")[0].splitlines() if line.startswith("| `")]
+        self.assertGreater(len(rows), 60)
+        self.assertEqual([row[2:5] for row in rows if tuple(row[2:5]) not in printed], [])
+        claims = [[cell.strip() for cell in line.split("|")] for line in guide.split("## Claims")[1].split("##")[0].splitlines() if line.startswith("| `")]
+        self.assertEqual([row[2] for row in claims if f" {row[2]}\n" not in text], [])
 
 
 if __name__ == "__main__":

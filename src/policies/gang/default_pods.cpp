@@ -279,6 +279,8 @@ class DefaultPods : public ArrivalPolicy {
     if (request.servers_max == any_number_of_servers || !bound.on(server).empty()) return true;
     int gpus = most_pods(snapshot.servers[server], request);
     for (const ServerGpus& part : bound.parts()) gpus += most_pods(snapshot.servers[part.server], request);
+    const auto more = static_cast<std::size_t>(request.servers_max) - bound.parts().size() - 1;
+    if (gpus >= request.gpus || more == 0) return gpus >= request.gpus;
     std::vector<int> others;
     for (std::uint32_t s = 0; s < snapshot.servers.size(); ++s) {
       const ServerIndex other(s);
@@ -286,7 +288,6 @@ class DefaultPods : public ArrivalPolicy {
         others.push_back(most_pods(snapshot.servers[other], request));
     }
     std::ranges::sort(others, std::greater());
-    const auto more = static_cast<std::size_t>(request.servers_max) - bound.parts().size() - 1;
     others.resize(std::min(others.size(), more));
     return std::accumulate(others.begin(), others.end(), gpus) >= request.gpus;
   }
