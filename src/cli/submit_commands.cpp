@@ -61,6 +61,10 @@ void SubmitCommands::add(CLI::App& app, const std::string& name, bool run) {
   key("--processes", "resources.processes", "processes and threads it may have on a server (16384)");
   key("--shm", "resources.shm", "shared memory of its container: 8GiB (1GiB)");
   key("--image", "image", "run it in a container made from this image: docker.io/library/python:3.11");
+  // An unset variable in a script must not mean a plain process.
+  c->get_option("--image")->check([](const std::string& name) {
+    return name.empty() ? std::string("the name of its image is empty") : std::string();
+  });
   c->add_option("--mount", submit_.mounts,
                 "folder of the server that its container sees: /data, /data:/inside, /data:/inside:rw");
   key("--launch", "launch", "none, torchrun, ranks, mpi or horovod");

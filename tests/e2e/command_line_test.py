@@ -394,6 +394,13 @@ class CommandLineTest(LabTest):
         up.stdout.close()
         return up
 
+    def test_an_unset_variable_for_an_image_is_no_plain_process(self):
+        refused = self.lab.cli("submit", "--image", "", "--", "true", check=False)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("the name of its image is empty", refused.stderr)
+        status, _, text = self.lab.request("POST", "/api/v1/jobs", {"command": "true", "image": ""})
+        self.assertEqual((status, json.loads(text)["code"]), (422, "bad-image"))
+
 
 if __name__ == "__main__":
     sys.path.insert(0, str(pathlib.Path(__file__).parent))
