@@ -57,12 +57,15 @@ Status add(const Names& names, const std::string& prefix, CodeFolder& into, std:
   return {};
 }
 
+Error nothing_in(const std::string& folder) {
+  return invalid("snapshot-empty", "there are no files in " + folder + " that a snapshot would hold");
+}
+
 Result<CodeFolder> whole(CodeFolder code, const Names& names) {
   std::set<std::string> seen;
   if (Status added = add(names, "", code, seen); !added.ok()) return added.error();
   std::ranges::sort(code.files);
-  if (code.files.empty())
-    return invalid("snapshot-empty", "there are no files in " + code.top + " that a snapshot would hold");
+  if (code.files.empty()) return nothing_in(code.top);
   return code;
 }
 
@@ -111,8 +114,7 @@ Result<CodeFolder> code_of_repository(const std::string& folder) {
   auto found = whole(std::move(code), *names);
   const auto is_below = [&](const std::string& file) { return file.starts_with(found->subfolder + "/"); };
   if (found.ok() && !found->subfolder.empty() && std::ranges::none_of(found->files, is_below))
-    return invalid("snapshot-empty", "there are no files in " + folder + " that a snapshot would hold")
-        .note("git ignores them");
+    return nothing_in(folder).note("git ignores them");
   return found;
 }
 

@@ -377,7 +377,7 @@ bool Lifecycle::is_room_for_others(JobIndex index) const {
   return jobs_[index].request.needs_gpus() || std::ranges::any_of(jobs_.waiting(), needs_room);
 }
 
-// Of `gpus` new GPUs of the job so many are still to come.
+// `awaited` of the job's `gpus` new GPUs are still to come; the others stand by until then.
 void Lifecycle::await(Job& job, int gpus, int awaited) {
   job.gpus_awaited = awaited;
   gpus_standing_by_ -= job.gpus_standing_by;

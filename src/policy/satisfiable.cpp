@@ -161,12 +161,23 @@ Verdict could_run_now(const ServerTable& servers, const JobRequest& request, int
   return judge(now_of(servers, gpus, request.gpu_memory_bytes), servers, request, gpus);
 }
 
+namespace {
+
+bool on_any_one(Capacities capacities, const ServerTable& servers, JobRequest request, int gpus) {
+  request.servers_max = 1;
+  return !capacities.empty() && judge(std::move(capacities), servers, request, gpus).possible();
+}
+
+}  // namespace
+
+bool could_be_on_one(const ServerTable& servers, const JobRequest& request, int gpus) {
+  return on_any_one(now_of(servers, gpus, request.gpu_memory_bytes), servers, request, gpus);
+}
+
 bool could_hold(const ServerTable& servers, ServerIndex server, const JobRequest& request, int gpus) {
-  Capacities capacity = now_of(servers, gpus, request.gpu_memory_bytes);
-  std::erase_if(capacity, [&](const Capacity& other) { return other.server != server; });
-  JobRequest alone = request;
-  alone.servers_max = 1;
-  return !capacity.empty() && judge(std::move(capacity), servers, alone, gpus).possible();
+  Capacities capacities = now_of(servers, gpus, request.gpu_memory_bytes);
+  std::erase_if(capacities, [&](const Capacity& other) { return other.server != server; });
+  return on_any_one(std::move(capacities), servers, request, gpus);
 }
 
 bool awaits_frozen_memory(const ServerTable& servers, const JobRequest& request, int gpus) {

@@ -46,7 +46,8 @@ inline bool is_satisfiable(const ServerTable& servers, const JobRequest& request
 // On the servers that take jobs now, with those of their GPUs that are not broken and where frozen jobs leave enough
 // memory.
 Verdict could_run_now(const ServerTable& servers, const JobRequest& request, int gpus);
-// Whether that server alone could run it now if no other job were there.
+// Whether one of these servers alone, or that server alone, could run it now if no other job were there.
+bool could_be_on_one(const ServerTable& servers, const JobRequest& request, int gpus);
 bool could_hold(const ServerTable& servers, ServerIndex server, const JobRequest& request, int gpus);
 // Whether that memory is all it lacks.
 bool awaits_frozen_memory(const ServerTable& servers, const JobRequest& request, int gpus);

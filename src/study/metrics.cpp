@@ -329,7 +329,7 @@ std::span<const MetricInfo> metric_infos() {
       {"gpu_allocation_pct", &M::gpu_allocation_pct, "GPU allocation (%)",
        "GPU time held by jobs / (GPUs * makespan; if jobs failed, until the last GPU was given back)", true},
       {"gpu_utilization_pct", &M::gpu_utilization_pct, "GPU utilization (%)",
-       "the same, excluding restarts and work done twice", true},
+       "as GPU allocation, without restarts and work done twice", true},
       {"goodput_pct", &M::goodput_pct, "goodput (%)", "fraction of the jobs' GPU time whose work was kept", true},
       {"fragmentation_pct", &M::fragmentation_pct, "fragmentation (%)",
        "fraction of the free GPU time that is not on the server with the most free GPUs"},

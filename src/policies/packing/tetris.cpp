@@ -183,17 +183,16 @@ class Tetris : public QueuePolicy<RankKey> {
     return std::tie(a.key.submitted, a.key.id) < std::tie(b.key.submitted, b.key.id);
   }
 
-  static bool could_be_on_one(const Snapshot& snapshot, const JobRequest& request) {
+  // Jobs that need GPUs alone are asked often.
+  static bool waits_for_one(const Snapshot& snapshot, const JobRequest& request) {
+    if (request.single_server()) return true;
     if (request.gpus > snapshot.free.gpus_per_server_max()) return false;
-    if (request.demand.is_zero()) return true;
-    JobRequest alone = request;
-    alone.servers_max = 1;
-    return could_run_now(snapshot.servers, alone, request.gpus).possible();
+    return request.demand.is_zero() || could_be_on_one(snapshot.servers, request, request.gpus);
   }
 
   static bool start_over_several(const Snapshot& snapshot, JobIndex job, Trial& trial, Plan& plan) {
     const JobRequest& request = snapshot.job(job).request;
-    if (request.single_server() || could_be_on_one(snapshot, request)) return false;
+    if (waits_for_one(snapshot, request)) return false;
     auto gpus = place(trial.free(), snapshot.servers, snapshot.job(job), request.gpus);
     if (!gpus) return false;
     start(snapshot, job, std::move(*gpus), trial, plan);
