@@ -268,10 +268,13 @@ TEST_F(LimitedProcesses, that_want_more_memory_than_they_may_have_are_killed_and
   EXPECT_GT(use.peak_bytes.value_or(0), 30'000'000);
 }
 
+// Memory of the killed child may be charged a moment longer, and the kernel then ends its parent too: of the status
+// nothing is asked.
 TEST_F(LimitedProcesses, a_child_in_another_session_has_no_memory_of_its_own) {
   if (!enforces("memory")) GTEST_SKIP() << runtime->enforces().cannot;
-  EXPECT_EQ(run(std::string("setsid env -i bash -c \"") + hog + "\" & wait; exit 3", {"memory_bytes=33554432"}),
-            3 << 8);
+  std::ofstream(dir + "/hog") << hog << "\n";
+  run("setsid env -i bash hog & wait; exit 3", {"memory_bytes=33554432"});
+  EXPECT_EQ(output().find("survived"), std::string::npos);
   EXPECT_GT(runtime->memory_use("1.1").kills, 0);
 }
 

@@ -189,8 +189,10 @@ class SessionTest(unittest.TestCase):
         page.wait_text("gpu3 is down on Friday")
 
         # A browser without a session and with one have nothing in common but the address: the first one signs out.
+        page.wait("document.querySelector('#spoken').innerText.includes('gpu3 is down on Friday')")
         page.click("Sign out")
-        page.wait_text("Sign in")
+        page.wait("document.querySelector('#token')")
+        self.assertNotIn("gpu3", page.text(), "what was said to one user")
         page.fill("#token", secret)
         page.click("Sign in", kind="button")
         page.wait_text("with the token laptop")
