@@ -59,13 +59,13 @@ struct SimulationResult {
   std::optional<double> avg_wait_s, p95_wait_s, avg_jct_s, p50_jct_s, p95_jct_s, p99_jct_s, avg_slowdown, makespan_s;
   std::optional<double> gpu_allocation_pct, gpu_utilization_pct, jain_fairness, avg_jct_bound_s, makespan_bound_s;
   Number preemptions = 0, resizes = 0, migrations = 0;
-  std::optional<Text> standstill;
+  std::optional<Text> standstill, first_unfinished;
 };
 BOOST_DESCRIBE_STRUCT(SimulationResult, (),
                       (policy, parameters, seed, load, jobs, unfinished, failed, avg_wait_s, p95_wait_s, avg_jct_s,
                        p50_jct_s, p95_jct_s, p99_jct_s, avg_slowdown, makespan_s, gpu_allocation_pct,
                        gpu_utilization_pct, jain_fairness, avg_jct_bound_s, makespan_bound_s, preemptions, resizes,
-                       migrations, standstill))
+                       migrations, standstill, first_unfinished))
 
 struct SimulationDetails : Simulation {
   std::vector<SimulationResult>

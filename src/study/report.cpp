@@ -14,6 +14,9 @@ namespace {
 constexpr const char* usual_metrics =
     "avg_jct_s,avg_wait_s,p50_jct_s,p95_jct_s,p99_jct_s,makespan_s,gpu_allocation_pct,gpu_utilization_pct,preemptions";
 
+boost::json::value text(const std::string& text) {
+  return text.empty() ? boost::json::value() : boost::json::value(text);
+}
 boost::json::value number(double value) { return std::isnan(value) ? boost::json::value() : boost::json::value(value); }
 
 boost::json::object to_json(const ExperimentRow& row) {
@@ -28,9 +31,10 @@ boost::json::object to_json(const ExperimentRow& row) {
   }
   object["avg_jct_bound_s"] = number(row.bounds ? row.bounds->avg_jct_s : no_figure);
   object["makespan_bound_s"] = number(row.bounds ? row.bounds->makespan_s : no_figure);
-  object["standstill"] = row.standstill.empty() ? boost::json::value() : boost::json::value(row.standstill);
-  object["jobs_file"] = row.jobs_file.empty() ? boost::json::value() : boost::json::value(row.jobs_file);
-  object["events_file"] = row.events_file.empty() ? boost::json::value() : boost::json::value(row.events_file);
+  object["standstill"] = text(row.standstill);
+  object["first_unfinished"] = text(row.first_unfinished);
+  object["jobs_file"] = text(row.jobs_file);
+  object["events_file"] = text(row.events_file);
   return object;
 }
 

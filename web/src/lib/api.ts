@@ -1463,6 +1463,7 @@ export interface SimulationResult {
   resizes: number;
   migrations: number;
   standstill: string | null;
+  first_unfinished: string | null;
 }
 
 export interface StoredProfile extends Profile {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { csvOf, rowsIn } from './csv';
-import { bestOf, bodyOf, emptyPlan, figures, fullest, meanOf, rowsOf, tableOf, textOf, variedIn } from './simulations';
+import { bestOf, bodyOf, emptyPlan, faultOf, figures, fullest, meanOf, rowsOf, tableOf, textOf, variedIn } from './simulations';
 import type { PolicyInfo, SimulationResult } from './types';
 
 const policies = [
@@ -68,6 +68,10 @@ test('runs that differ in their seed are one row, and the best is marked unless 
   assert.equal(meanOf(rows[0]!, 'avg_jct_s'), 15);
   assert.deepEqual([...bestOf(rows, jct)].map(({ name }) => name), ['srtf']);
   assert.equal(bestOf(rows, preemptions).size, 0);
+  const first_unfinished = 'a: it needs 4 GPUs, all servers together have 2';
+  rows[1]!.runs[0] = { ...rows[1]!.runs[0]!, unfinished: 1, first_unfinished };
+  assert.deepEqual([...bestOf(rows, jct)].map(({ name }) => name), ['srtf (knob=2)']);
+  assert.deepEqual(rows.map(faultOf), ['', `the first that never ran is ${first_unfinished}`, '']);
   assert.equal(meanOf({ name: '', first: 0, runs: [run('fifo', 1, null)] }, 'avg_jct_s'), null);
   assert.equal(textOf(null, 'time'), '–');
   assert.equal(textOf(7384, 'time'), '2 h 3 min');

@@ -178,12 +178,22 @@ export function textOf(value: number | null, kind: Figure['kind']): string {
   return (Math.round(value * 10) / 10).toLocaleString('en-US');
 }
 
-// The rows that are best in a figure; none if all are alike or there is only one.
+// The rows that are best in a figure; none if all are alike or there is only one. Figures of those that leave jobs are
+// about other jobs, so they are best in nothing.
 export function bestOf(rows: Row[], { key, better }: Figure): Set<Row> {
-  const values = rows.map((row) => meanOf(row, key)).filter((value) => value !== null);
+  const compared = rows.filter((row) => key === 'unfinished' || !row.runs.some(({ unfinished }) => unfinished > 0));
+  const values = compared.map((row) => meanOf(row, key)).filter((value) => value !== null);
   const best = better === 'more' ? Math.max(...values) : Math.min(...values);
   if (!better || values.length < 2 || values.every((value) => value === best)) return new Set();
-  return new Set(rows.filter((row) => meanOf(row, key) === best));
+  return new Set(compared.filter((row) => meanOf(row, key) === best));
+}
+
+// Why jobs are left that never ran to their end; empty: it is not known, or there are none.
+export function faultOf({ runs }: Row): string {
+  const standstill = runs.find((run) => run.standstill)?.standstill;
+  if (standstill) return standstill;
+  const first = runs.find((run) => run.first_unfinished)?.first_unfinished;
+  return first ? `the first that never ran is ${first}` : '';
 }
 
 // Every figure of every run.
