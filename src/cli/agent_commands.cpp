@@ -52,7 +52,7 @@ Status write_own(const std::string& path, const std::string& text) {
   stream << text << std::flush;
   const bool is_written = stream.good() && ::rename(made.c_str(), path.c_str()) == 0;
   return is_written ? Status()
-                    : Status(unavailable("cannot-write", "cannot write " + path + ": " + std::strerror(errno)));
+                    : Status(denied("cannot-write", "cannot write " + path + ": " + std::strerror(errno)));
 }
 
 Error not_joined(const std::string& data) {

@@ -70,7 +70,7 @@ struct WaitOptions {
   double timeout_s = 0;  // 0: without limit
 };
 int wait_jobs(const Context& context, const WaitOptions& options);
-// A finished job's own exit status: its code, 128 + signal, 125 if it never started.
+// A finished job's own exit status: its code, 128 + signal, 125 if its command was never run.
 int status_of_job(const json::value& job);
 // One line about how a job ended.
 std::string ending_text(const Context& context, const json::value& job);

@@ -63,7 +63,7 @@ int print_setting(const Context& context, const std::string& key) {
 }
 
 Error not_written(const std::string& path) {
-  return unavailable("cannot-write", "cannot write " + path + ": " + std::strerror(errno));
+  return denied("cannot-write", "cannot write " + path + ": " + std::strerror(errno));
 }
 
 // In one step, so that it is never half there.

@@ -149,7 +149,7 @@ int DemoCommand::run() const {
   const std::string temporary = variable("TMPDIR");
   std::string folder = (temporary.empty() ? "/tmp" : temporary) + "/schedulearn-demo-XXXXXX";
   if (!::mkdtemp(folder.data()))
-    return fail(unavailable("cannot-write", "cannot make a folder like " + folder + ": " + std::strerror(errno)));
+    return fail(denied("cannot-write", "cannot make a folder like " + folder + ": " + std::strerror(errno)));
   catch_interrupts();
   Cluster cluster(folder);
   const auto url = cluster.start(simulate_);

@@ -154,13 +154,13 @@ Status JobFolder::get_file(const std::string& path, std::int64_t bytes) {
   else if (answer->status >= 400)
     done = wire::error_from_problem(answer->status, answer->body);
   else if (file.fail())
-    done = unavailable("cannot-write", "cannot write " + part);
+    done = denied("cannot-write", "cannot write " + part);
   else if (arrived < bytes)
     done = unavailable("file-cut", fmt::format("{} of {} bytes of {} arrived: the server has gone, or the file changed",
                                                arrived, bytes, path));
   if (done.ok()) fs::rename(part, place, failed);
   if (done.ok() && failed)
-    done = unavailable("cannot-write", "cannot write " + place.string() + ": " + failed.message());
+    done = denied("cannot-write", "cannot write " + place.string() + ": " + failed.message());
   if (!done.ok()) return fs::remove(part, failed), done;
   ++files_, bytes_ += arrived;
   if (!context_.quiet)

@@ -25,7 +25,7 @@ Status write_file(const std::string& path, const std::string& text) {
   if (!file) return denied("cannot-write", "cannot write " + path);
   const bool is_whole =
       std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() && std::fflush(file.get()) == 0;
-  return is_whole ? Status() : unavailable("cannot-write", "could not write all of " + path);
+  return is_whole ? Status() : denied("cannot-write", "could not write all of " + path);
 }
 
 struct Destination {

@@ -274,7 +274,7 @@ int profile_costs(const Context& context, const std::string& out) {
     std::ofstream file(out);
     file << json::serialize(*answer) << "\n";
     file.close();
-    if (!file) return fail(invalid("cannot-write", "cannot write " + out));
+    if (!file) return fail(denied("cannot-write", "cannot write " + out));
   }
   if (context.as_json) return context.print_json(*answer), 0;
   const auto costs = wire::parse_costs(json::serialize(*answer));

@@ -43,7 +43,7 @@ std::optional<SignIn> read_sign_in(const std::string& name) {
 }
 
 Error not_kept(const std::string& path) {
-  return unavailable("cannot-write", "cannot write " + path + ": " + std::strerror(errno));
+  return denied("cannot-write", "cannot write " + path + ": " + std::strerror(errno));
 }
 
 }  // namespace

@@ -15,7 +15,9 @@ int status_of_job(const json::value& job) {
   if (value_at(exit, "signal").is_number()) return 128 + static_cast<int>(number_at(exit, "signal"));
   if (value_at(exit, "code").is_number() && number_at(exit, "code") != 0)
     return static_cast<int>(number_at(exit, "code"));
-  return value_at(job, "started_at").is_string() ? 1 : 125;
+  const std::string kind = text_at(value_at(job, "failure"), "kind");
+  const bool never_ran = kind == "setup" || kind == "image" || !value_at(job, "started_at").is_string();
+  return never_ran ? 125 : 1;
 }
 
 std::string ending_text(const Context& context, const json::value& job) {

@@ -74,10 +74,8 @@ std::string summary_of_placed(const Logic& logic, const JobEntry& entry, const J
                        row.failure_message.empty() ? "" : " (" + row.failure_message + ")");
   if (job->allocation.empty()) return fmt::format("job {} is {}", row.id, row.state);
   const std::string servers = servers_of(logic.core(), job->allocation);
-  if (is_moving(job->state))
-    return fmt::format("job {} is {} on {}: {}", row.id, row.state, servers, move_text(logic.core(), entry, *job));
-  if (const Checkpoints::Transfer* transfer = logic.checkpoints().find(entry))
-    return fmt::format("job {} is {} on {}: {}", row.id, row.state, servers, logic.checkpoints().text_of(*transfer));
+  if (const auto awaited = awaited_by(logic, entry, *job))
+    return fmt::format("job {} is {} on {}: {}", row.id, row.state, servers, awaited->text);
   if (entry.gang && entry.gang->is_broken())
     return fmt::format("job {} is ending on {}: a part of it has ended", row.id, servers);
   return fmt::format("job {} is {} on {}{}{}", row.id, row.state, servers, placement_text(logic, *job),
@@ -88,6 +86,9 @@ std::string summary_of_placed(const Logic& logic, const JobEntry& entry, const J
 
 std::string gpus_text(int count) { return fmt::format("{} GPU{}", count, count == 1 ? "" : "s"); }
 
+namespace {
+
+// Where a job that is moving, or changes size, continues.
 std::string move_text(const Core& core, const JobEntry& entry, const Job& job) {
   const std::string when = job.gpus_awaited > 0 ? " once they are free" : "";
   const std::string servers = servers_of(core, job.target);
@@ -95,6 +96,16 @@ std::string move_text(const Core& core, const JobEntry& entry, const Job& job) {
   const std::string where = gpus == 0 ? servers : fmt::format("{} of {}", gpus_text(gpus), servers);
   if (resizes_in_place(entry, job)) return fmt::format("it is asked{} to go over to {} by itself", when, where);
   return fmt::format("it stops{} at a checkpoint, then it continues on {}", when, where);
+}
+
+}  // namespace
+
+std::optional<answers::Reason> awaited_by(const Logic& logic, const JobEntry& entry, const Job& job) {
+  if (const std::string pull = logic.images().text_of(entry); !pull.empty()) return answers::Reason{"image_pull", pull};
+  if (const Checkpoints::Transfer* transfer = logic.checkpoints().find(entry))
+    return answers::Reason{"checkpoint", logic.checkpoints().text_of(*transfer)};
+  if (is_moving(job.state)) return answers::Reason{to_string(job.state), move_text(logic.core(), entry, job)};
+  return std::nullopt;
 }
 
 namespace {

@@ -173,13 +173,12 @@ answers::Job live_frame(const Logic& logic, const JobEntry& entry, Instant now, 
     job.reason = {to_string(reason), reason_text(logic, *live, reason, line, now)};
   if (!live && logic.core().group_of_member_to_come(JobId(entry.row.id)).valid())
     job.reason = {"group", to_come_text(logic, JobId(entry.row.id), Line(logic, now), now)};
-  if (live && is_moving(live->state)) job.reason = {to_string(live->state), move_text(logic.core(), entry, *live)};
-  if (live) job.estimate = estimate_view(logic, index, now);
-  if (const Checkpoints::Transfer* transfer = logic.checkpoints().find(entry)) {
-    job.reason = {"checkpoint", logic.checkpoints().text_of(*transfer)};
-    job.checkpoint_copy = {transfer->from, transfer->bytes_done, transfer->bytes, transfer->through_controller};
+  if (live) {
+    if (auto awaited = awaited_by(logic, entry, *live)) job.reason = std::move(awaited);
+    job.estimate = estimate_view(logic, index, now);
   }
-  if (const std::string pull = logic.images().text_of(entry); !pull.empty()) job.reason = {"image_pull", pull};
+  if (const Checkpoints::Transfer* transfer = logic.checkpoints().find(entry))
+    job.checkpoint_copy = {transfer->from, transfer->bytes_done, transfer->bytes, transfer->through_controller};
   return job;
 }
 

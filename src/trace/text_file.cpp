@@ -145,7 +145,7 @@ bool write_gzip(const std::string& path, std::string_view text) {
 Status write_text(const std::string& path, std::string_view text) {
   if (path == "-") {
     if (write_plain(stdout, text)) return {};
-    return unavailable("cannot-write", "standard output accepts no more data");
+    return denied("cannot-write", "standard output accepts no more data");
   }
   const std::string part = path + ".part";
   std::FILE* file = std::fopen(part.c_str(), "wb");

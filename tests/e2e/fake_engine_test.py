@@ -180,13 +180,14 @@ class FakeEngineTest(unittest.TestCase):
         (container,) = [path for method, path in self.engine.calls if method == "DELETE"]
         self.assertIn(job["placement"][0]["container_id"], container)
 
-    def test_an_image_is_fetched_first_and_show_says_how_far_it_is(self):
+    def test_an_image_is_fetched_first_and_show_and_why_say_how_far_it_is(self):
         self.engine.pull_lines = [{"status": "Downloading", "id": "a", "progressDetail": {"current": 1 << 29, "total": 1 << 30}}]
         job = self.submit("registry.lab/net:2")
         reason = until(lambda: (self.lab.job(job)["reason"] or {}).get("code") == "image_pull" and "GiB" in self.lab.job(job)["reason"]["text"] and self.lab.job(job)["reason"], what="image_pull")
         self.assertEqual("fetching the image registry.lab/net:2: 512.0 MiB of 1.0 GiB so far", reason["text"])
         self.assertEqual("starting", self.lab.job(job)["state"])
-        self.assertIn("fetching the image", self.lab.cli("show", job).stdout)
+        for command in ("show", "why"):
+            self.assertIn("fetching the image registry.lab/net:2: 512.0 MiB", self.lab.cli(command, job).stdout)
         self.engine.pull_go.set()
         ended = self.lab.finished(job)
         self.assertEqual("succeeded", ended["state"], ended["failure"])
