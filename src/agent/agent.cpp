@@ -417,6 +417,10 @@ void LiveAgent::say_hello() {
   hello.container_engine = containers_.engine();
   if (!gpus_->simulated() && hello.container_engine.starts_with("podman")) hello.container_engine.clear();
   logic_.on_session_opened(std::move(hello), boot_now());
+  for (const auto& [key, attempt] : logic_.attempts()) {  // its end may come when nobody was there to be told
+    if (attempt.report.state != "exited") continue;
+    if (const auto progress = files_.last_progress(key, attempt.report)) send(*progress);
+  }
   send_telemetry();
 }
 

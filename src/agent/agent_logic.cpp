@@ -34,7 +34,7 @@ void AgentLogic::on_session_opened(wire::Hello hello, Instant now) {
   next_ping_ = now + lease_ / 6;
   lease_until_ = now + lease_;
   hello.cluster = cluster_.id;
-  hello.last_job = cluster_.last_job;
+  hello.last_job = std::max(cluster_.last_job, last_forgotten_);
   for (const auto& [key, attempt] : attempts_) {
     const Incarnation& incarnation = attempt.report.incarnation;
     if (incarnation.cluster == cluster_.id) hello.last_job = std::max(hello.last_job, incarnation.job);
@@ -109,11 +109,12 @@ void AgentLogic::on_message(const wire::ControllerMessage& message, Instant now)
     lease_ = Duration::seconds(welcome->lease_s);
     renew(hello_sent_);
     hear_of(welcome->cluster, welcome->last_job);
+    last_forgotten_ = 0;
   }
   if (const auto* ping = std::get_if<wire::Ping>(&message)) {
     if (ping->last_seq > orders_seen_) return disconnect();
     renew(std::max(hello_sent_, Instant{ping->at_us}));
-    hear_of(cluster_.id, std::max(cluster_.last_job, ping->last_job));
+    hear_of(cluster_.id, std::max({cluster_.last_job, last_forgotten_, ping->last_job}));
   }
   if (now >= lease_until_) return disconnect();  // old news: we may have been frozen
   if (const auto* order = std::get_if<wire::StartAttempt>(&message)) {
@@ -411,6 +412,7 @@ void AgentLogic::forget(const wire::ForgetAttempt& order) {
   const auto at = attempts_.find(key);
   if (at == attempts_.end() || at->second.report.state != "exited") return;
   attempts_.erase(at);
+  if (order.incarnation.cluster == cluster_.id) last_forgotten_ = std::max(last_forgotten_, order.incarnation.job);
   ports_.forget(key);
 }
 

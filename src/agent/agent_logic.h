@@ -157,7 +157,8 @@ class AgentLogic {
 
   AgentPorts& ports_;
   std::map<std::string, HeldAttempt> attempts_;
-  KnownCluster cluster_;
+  KnownCluster cluster_;             // as it is kept
+  std::int64_t last_forgotten_ = 0;  // the highest number of a job of it that was here; kept with the next ping
   bool launcher_ready_ = false;
   bool in_session_ = false;
   bool is_welcome_ = false;                          // in this session

@@ -235,6 +235,19 @@ TEST_F(AgentLogicTest, tells_the_next_controller_how_far_the_numbers_of_jobs_had
   EXPECT_EQ(hello.attempts[0].incarnation, (Incarnation{"c", 12, 1, 700}));
 }
 
+TEST_F(AgentLogicTest, tells_of_jobs_that_came_and_went_between_two_pings) {
+  logic.on_message(wire::Welcome{"", 1, 30, "c", 4}, now);
+  logic.on_launcher_state({.key = "6.1.700.c", .state = "exited"});
+  logic.on_launcher_state({.key = "7.1.701.other", .state = "exited"});
+  give(wire::ForgetAttempt{0, {"c", 6, 1, 700}});
+  give(wire::ForgetAttempt{0, {"other", 7, 1, 701}});
+  logic.on_session_opened({}, now);
+  EXPECT_EQ(std::get<wire::Hello>(ports.sent.back()).last_job, 6);
+  logic.on_message(wire::Welcome{"", 2, 30, "c", 4}, now);  // of a database that knows job 4
+  logic.on_session_opened({}, now);
+  EXPECT_EQ(std::get<wire::Hello>(ports.sent.back()).last_job, 4);
+}
+
 TEST_F(AgentLogicTest, says_of_an_attempt_it_never_had_that_it_is_lost) {
   wire::StopAttempt stop;
   stop.incarnation = {"", 9, 4, 0};

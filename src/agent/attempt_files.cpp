@@ -248,6 +248,15 @@ std::optional<wire::Progress> AttemptFiles::progress(const std::string& key, con
   return progress;
 }
 
+std::optional<wire::Progress> AttemptFiles::last_progress(const std::string& key, const wire::AttemptReport& attempt) {
+  progress(key, attempt, true);
+  const MetricsReader& metrics = metrics_[key];
+  if (!metrics.has_reported()) return std::nullopt;
+  wire::Progress last = metrics.latest();
+  last.incarnation = attempt.incarnation;
+  return last;
+}
+
 void AttemptFiles::note_output(const std::string& key, const wire::AttemptReport& attempt, bool at_end) {
   if (!attempt.started_us) return;
   output_times_.note(key, folders_.of_attempt(key), Instant{*attempt.started_us}, wall_now(), at_end);

@@ -62,6 +62,8 @@ class AttemptFiles {
   void on_signal(const std::string& key, int number);
   // The report of its metrics file that is due; `at_end`: everything that is left.
   std::optional<wire::Progress> progress(const std::string& key, const wire::AttemptReport& attempt, bool at_end);
+  // All that its metrics file tells, whatever has been reported of it; nothing: it tells nothing.
+  std::optional<wire::Progress> last_progress(const std::string& key, const wire::AttemptReport& attempt);
   // An end for which its set-up is to blame says so.
   LauncherState explain(LauncherState state) const;
   // Notes when its output was written; `at_end`: all that is left of it.

@@ -22,6 +22,7 @@ class MetricsReader {
   void add_progress(double done, std::optional<double> total, std::int64_t now_us);
   // Whether the file has said anything.
   bool has_reported() const { return has_reported_; }
+  const wire::Progress& latest() const { return latest_; }
   // The report that is due now; `at_end`: everything not reported yet.
   std::optional<wire::Progress> take(std::int64_t now_us, bool at_end);
 

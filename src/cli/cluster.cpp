@@ -285,9 +285,10 @@ int list_gpus(const Context& context) {
   Table table({"GPU", "CONDITION", "JOB", "USE", "MEMORY", "NAME", "ISOLATION", ""}, {2, 3});
   table.may_shrink(0, {6, 5, 4, 3});
   for (const json::value& gpu : value_at(*list, "items").as_array()) {
-    const json::value& job = value_at(gpu, "job_id");
-    table.add({text_at(gpu, "identifier"), text_at(gpu, "condition"),
-               job.is_number() ? fmt::format("{}", job.to_number<double>()) : "–",
+    std::string jobs;
+    for (const json::value& job : value_at(gpu, "job_ids").as_array())
+      jobs += fmt::format("{}{}", jobs.empty() ? "" : ",", job.to_number<std::int64_t>());
+    table.add({text_at(gpu, "identifier"), text_at(gpu, "condition"), jobs.empty() ? "–" : jobs,
                percent(value_at(gpu, "utilization_pct")), memory_text(gpu), text_at(gpu, "name"), isolation_text(gpu),
                value_at(gpu, "simulated") == json::value(true) ? "simulated" : outsider_text(gpu)});
   }

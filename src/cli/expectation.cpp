@@ -34,12 +34,16 @@ std::string range_text(const Context& context, const json::value& range) {
                      context.unicode ? "–" : "-", soon_text(text_at(range, "p90")));
 }
 
-std::string expected_text(const json::value& job) {
+std::string expected_text(const Context& context, const json::value& job) {
   const json::value& estimate = value_at(job, "estimate");
   for (const auto& [key, word] : {std::pair{"start", "starts"}, {"finish", "ends"}}) {
     const json::value& range = value_at(estimate, key);
-    if (range.is_object()) return fmt::format("{} ~{}", word, soon_text(text_at(range, "p50")));
-    if (*key == 's' && text_at(job, "state") == "pending") return "";  // an end without a start says nothing
+    if (!range.is_object()) {
+      if (*key == 's' && text_at(job, "state") == "pending") return "";  // an end without a start says nothing
+      continue;
+    }
+    const std::string at = text_at(range, "p50");
+    return fmt::format("{} ~{}", word, context.plain ? at : soon_text(at));
   }
   return "";
 }

@@ -75,7 +75,8 @@ int JobFolder::list(const std::string& path) const {
       table.add({(context_.plain ? name : visible_name(name)) + (kind == "folder" ? "/"
                                                                  : kind == "link" ? "@"
                                                                                   : ""),
-                 kind == "file" ? bytes_text(number_at(item, "bytes")) : "–", clock_text(text_at(item, "changed_at"))});
+                 kind == "file" ? bytes_text(number_at(item, "bytes")) : "–",
+                 clock_text(context_, text_at(item, "changed_at"))});
     }
     shown += items.size();
     is_more = !items.empty() && static_cast<double>(shown) < number_at(*page, "total");
@@ -159,8 +160,7 @@ Status JobFolder::get_file(const std::string& path, std::int64_t bytes) {
     done = unavailable("file-cut", fmt::format("{} of {} bytes of {} arrived: the server has gone, or the file changed",
                                                arrived, bytes, path));
   if (done.ok()) fs::rename(part, place, failed);
-  if (done.ok() && failed)
-    done = denied("cannot-write", "cannot write " + place.string() + ": " + failed.message());
+  if (done.ok() && failed) done = denied("cannot-write", "cannot write " + place.string() + ": " + failed.message());
   if (!done.ok()) return fs::remove(part, failed), done;
   ++files_, bytes_ += arrived;
   if (!context_.quiet)

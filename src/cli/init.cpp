@@ -54,7 +54,7 @@ gpus = 1                        # a number, a range "1..4", or those that it may
 # dir = "checkpoints"           # it saves its state here when asked to: then it can be moved and resized
 
 # [retry]
-# max = 2                       # is started again if its server is lost
+# max = 2                       # is started again if it fails; on = ["exit:3"]: only then
 
 # [env]
 # OMP_NUM_THREADS = "4"

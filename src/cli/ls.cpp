@@ -39,10 +39,10 @@ std::string remark(const json::value& job, const std::set<std::string>& absent) 
 }
 
 // When it ended, or is expected to start or end; else when it was submitted.
-std::string when_text(const json::value& job) {
-  if (is_over(text_at(job, "state"))) return clock_text(text_at(job, "finished_at"));
-  const std::string expected = expected_text(job);
-  return expected.empty() ? clock_text(text_at(job, "created_at")) : expected;
+std::string when_text(const Context& context, const json::value& job) {
+  if (is_over(text_at(job, "state"))) return clock_text(context, text_at(job, "finished_at"));
+  const std::string expected = expected_text(context, job);
+  return expected.empty() ? clock_text(context, text_at(job, "created_at")) : expected;
 }
 
 std::vector<std::string> row(const Context& context, const json::value& job, const std::set<std::string>& absent) {
@@ -55,7 +55,7 @@ std::vector<std::string> row(const Context& context, const json::value& job, con
           where_text(job),
           duration_text(number_at(job, "wait_s")),
           started ? duration_text(number_at(job, "run_s")) : "–",
-          when_text(job),
+          when_text(context, job),
           text_at(job, "user"),
           remark(job, absent)};
 }

@@ -95,7 +95,7 @@ int show_deliveries(const Context& context, const std::string& channel, int limi
   for (const json::value& item : value_at(*deliveries, "items").as_array()) {
     const std::string receiver = text_at(item, "receiver");
     const json::value& job = value_at(item, "job_id");
-    table.add({clock_text(text_at(item, "made_at")),
+    table.add({clock_text(context, text_at(item, "made_at")),
                text_at(item, "channel") + (receiver.empty() ? "" : ":" + receiver),
                job.is_null() ? "-" : json::serialize(job), text_at(item, "event"),
                json::serialize(value_at(item, "tries")), result_text(item)});

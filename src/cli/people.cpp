@@ -26,16 +26,16 @@ int list_users(const Context& context) {
   if (context.as_json) return context.print_json(*users), 0;
   Table table({"USER", "ROLE", "SINCE", "BY", "TOKENS"}, {4});
   for (const json::value& item : value_at(*users, "items").as_array())
-    table.add({text_at(item, "name"), text_at(item, "role"), clock_text(text_at(item, "since")), text_at(item, "by"),
-               std::to_string(static_cast<std::int64_t>(number_at(item, "tokens")))});
+    table.add({text_at(item, "name"), text_at(item, "role"), clock_text(context, text_at(item, "since")),
+               text_at(item, "by"), std::to_string(static_cast<std::int64_t>(number_at(item, "tokens")))});
   if (table.empty()) return say_none(context, "No users; add one: schedulearn user add mei"), 0;
   std::fputs(table.text(context).c_str(), stdout);
   return 0;
 }
 
-std::string time_or(const json::value& item, const char* key, const char* otherwise) {
+std::string time_or(const Context& context, const json::value& item, const char* key, const char* otherwise) {
   const std::string time = text_at(item, key);
-  return time.empty() ? otherwise : clock_text(time);
+  return time.empty() ? otherwise : clock_text(context, time);
 }
 
 int list_tokens(const Context& context, const std::string& user) {
@@ -45,8 +45,8 @@ int list_tokens(const Context& context, const std::string& user) {
   Table table({"TOKEN", "USER", "ROLE", "MADE", "USED", "EXPIRES"});
   for (const json::value& item : value_at(*tokens, "items").as_array())
     table.add({text_at(item, "name"), text_at(item, "user"), text_at(item, "role"),
-               clock_text(text_at(item, "made_at")), time_or(item, "used_at", "never"),
-               value_at(item, "expired") == true ? "has expired" : time_or(item, "expires_at", "never")});
+               clock_text(context, text_at(item, "made_at")), time_or(context, item, "used_at", "never"),
+               value_at(item, "expired") == true ? "has expired" : time_or(context, item, "expires_at", "never")});
   if (table.empty()) return say_none(context, "No tokens; make one: schedulearn token add laptop"), 0;
   std::fputs(table.text(context).c_str(), stdout);
   return 0;

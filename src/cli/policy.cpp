@@ -115,6 +115,11 @@ int list_policies(const Context& context) {
     context.print_json(*list);
     return 0;
   }
+  if (context.quiet) {
+    for (const json::value& policy : value_at(*list, "items").as_array())
+      std::printf("%s\n", text_at(policy, "name").c_str());
+    return 0;
+  }
   Table table({"", "POLICY", "TITLE", "SUMMARY"});
   table.may_shrink(std::nullopt, {2});
   const char* mark = context.plain ? "in_force" : context.unicode ? "●" : "*";
@@ -246,8 +251,7 @@ int policy_history(const Context& context) {
     std::string parameters;
     for (const auto& [name, value] : value_at(change, "parameters").as_object())
       parameters += (parameters.empty() ? "" : " ") + std::string(name) + "=" + std::string(value.as_string());
-    table.add({context.plain ? text_at(change, "since") : clock_text(text_at(change, "since")), text_at(change, "name"),
-               text_at(change, "by"),
+    table.add({clock_text(context, text_at(change, "since")), text_at(change, "name"), text_at(change, "by"),
                text_at(change, "reason", text_at(change, "by") == "default" ? "first start" : "chosen"), parameters});
   }
   std::fputs(table.text(context).c_str(), stdout);

@@ -46,7 +46,7 @@ void print_jobs(const Context& context, const json::value& tried) {
     const json::value& job = jobs[i];
     std::vector<std::string> row = {fmt::format("{}", number_at(job, "job_id")), text_at(job, "name")};
     for (const json::value& expected : value_at(job, "expected").as_array())
-      row.push_back(clock_text(text_at(expected, "finish")));
+      row.push_back(clock_text(context, text_at(expected, "finish")));
     table.add(row);
   }
   std::printf("\n%s", table.text(context).c_str());

@@ -239,8 +239,8 @@ int profile_ls(const Context& context) {
       if (("," + gpus + ",").find("," + count + ",") == std::string::npos) gpus += (gpus.empty() ? "" : ",") + count;
     }
     table.add({text_at(profile, "family"), gpus, text_at(speeds.front(), "gpu_type"),
-               fmt::format("{:.4g}", number_at(speeds.front(), "steps_per_s")), clock_text(text_at(profile, "since")),
-               text_at(profile, "origin")});
+               fmt::format("{:.4g}", number_at(speeds.front(), "steps_per_s")),
+               clock_text(context, text_at(profile, "since")), text_at(profile, "origin")});
   }
   if (table.empty()) {
     say_none(context, "No profiles yet.\n\n  schedulearn profile run job.toml --gpus 1,2");

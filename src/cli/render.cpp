@@ -246,6 +246,10 @@ std::string clock_text(const std::string& rfc3339) {
   return same_day ? fmt::format("{:%H:%M}", local) : fmt::format("{:%Y-%m-%d %H:%M}", local);
 }
 
+std::string clock_text(const Context& context, const std::string& rfc3339) {
+  return context.plain ? rfc3339 : clock_text(rfc3339);
+}
+
 namespace {
 
 // As its letters say: d is a digit.

@@ -77,6 +77,8 @@ std::string bytes_text(double bytes);  // 7.9 GiB
 // What a list says that has no items; nothing for programs (--plain, --quiet).
 void say_none(const Context& context, const std::string& text);
 std::string clock_text(const std::string& rfc3339);  // local time: 19:20, or the date on another day
+// In a table; with --plain as it is.
+std::string clock_text(const Context& context, const std::string& rfc3339);
 // A sentence of the controller's, which names times in UTC ("10:23:11 UTC", with the day if that matters, or as RFC 3339):
 // as the user's clock shows them.
 std::string with_own_times(const std::string& sentence);

@@ -55,7 +55,7 @@ int list_secrets(const Context& context) {
   if (context.as_json) return context.print_json(*secrets), 0;
   Table table({"NAME", "CHANGED"});
   for (const json::value& item : value_at(*secrets, "items").as_array())
-    table.add({text_at(item, "name"), clock_text(text_at(item, "changed_at"))});
+    table.add({text_at(item, "name"), clock_text(context, text_at(item, "changed_at"))});
   if (table.empty()) return say_none(context, "No secrets; store one: schedulearn secret set NAME < FILE"), 0;
   std::fputs(table.text(context).c_str(), stdout);
   return 0;

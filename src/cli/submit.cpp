@@ -99,6 +99,8 @@ Result<JobFile> read_document(const std::string& file) {
     const std::string folder = file.find('/') == std::string::npos ? "." : file.substr(0, file.rfind('/') + 1);
     document.base_dir = folder[0] == '/' ? folder : working_directory() + "/" + folder;
   }
+  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+  if (content.starts_with(byte_order_mark)) content.erase(0, byte_order_mark.size());
   if (content.size() > job_file_bytes_max)
     return invalid("not-a-job-file",
                    (file == "-" ? std::string("the input") : file) + " is longer than 4 MiB, which no job file is")

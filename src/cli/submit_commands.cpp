@@ -9,6 +9,12 @@ namespace sl::cli {
 
 namespace {
 
+// An unset variable in a script must not mean that the flag is not given.
+void refuse_empty(CLI::App& command, const char* flag, std::string problem) {
+  command.get_option(flag)->check(
+      [problem = std::move(problem)](const std::string& value) { return value.empty() ? problem : std::string(); });
+}
+
 // After what a job starts and where, and how many there are of it.
 void add_starting_flags(CLI::App& command, std::map<std::string, std::string>& keys, std::vector<std::string>& matrix) {
   const auto key = [&](const char* flag, const char* name, const char* help) {
@@ -20,6 +26,7 @@ void add_starting_flags(CLI::App& command, std::map<std::string, std::string>& k
   key("--on", "resources.on", "only on these servers, by name or label: gpu4,rack=a");
   key("--not-on", "resources.not_on", "on none of these servers: gpu5,rack=b");
   key("--array", "array", "one job for each of these numbers, {index} in its command: 0-99");
+  refuse_empty(command, "--array", "it names no numbers");
   command.add_option("--matrix", matrix, "one job for each combination of values, {lr} in its command: lr=0.1,0.01");
   key("--max-running", "max_running", "so many members of the array or matrix at once");
 }
@@ -61,10 +68,7 @@ void SubmitCommands::add(CLI::App& app, const std::string& name, bool run) {
   key("--processes", "resources.processes", "processes and threads it may have on a server (16384)");
   key("--shm", "resources.shm", "shared memory of its container: 8GiB (1GiB)");
   key("--image", "image", "run it in a container made from this image: docker.io/library/python:3.11");
-  // An unset variable in a script must not mean a plain process.
-  c->get_option("--image")->check([](const std::string& name) {
-    return name.empty() ? std::string("the name of its image is empty") : std::string();
-  });
+  refuse_empty(*c, "--image", "the name of its image is empty");
   c->add_option("--mount", submit_.mounts,
                 "folder of the server that its container sees: /data, /data:/inside, /data:/inside:rw");
   key("--launch", "launch", "none, torchrun, ranks, mpi or horovod");
@@ -74,13 +78,14 @@ void SubmitCommands::add(CLI::App& app, const std::string& name, bool run) {
   key("-C,--workdir", "workdir", "working directory (default: here; with an image: the one that it names)");
   key("--time-limit", "time.limit", "stop it after running this long: 2h");
   key("--estimate", "time.estimate", "your estimate of its run time");
+  key("--deadline", "time.deadline", "by when it should have ended, from its submission on: 8h (some policies: edf)");
   key("--priority", "priority", "higher goes first");
   key("--weight", "weight", "your share relative to other users' (1)");
   key("--checkpoint-dir", "checkpoint.dir", "where the job saves its state, so that it can be stopped and resumed");
   key("--checkpoint-signal", "checkpoint.signal", "signal that asks the job to save its state (TERM)");
   key("--grace", "checkpoint.grace", "how long it may take to save");
   key("--checkpoint-every", "checkpoint.every", "how often it is to save by itself, which it is told: 10m");
-  key("--retry", "retry.max", "retry at most this often after a failure");
+  key("--retry", "retry.max", "start it again at most this often if it fails");
   key("--retry-backoff", "retry.backoff", "time before the first retry, before each further one twice as long: 1m");
   for (const wire::TrainingKey& fact : wire::training_keys()) {
     std::string flag = "--" + std::string(fact.name);

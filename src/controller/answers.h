@@ -291,7 +291,8 @@ struct Gpu {
   Text condition;
   std::optional<Text> isolation;  // what keeps plain processes to it: "device_cgroup", "visible_devices"
   std::optional<Number> job_id;
-  std::optional<Text> user;  // of that job
+  std::vector<Number> job_ids;  // all that it is shared by
+  std::optional<Text> user;     // of job_id
   std::optional<Number> memory_used_bytes, memory_total_bytes;
   std::optional<double> utilization_pct;
   std::optional<double> temperature_celsius, power_watts, sm_clock_mhz;
@@ -299,7 +300,7 @@ struct Gpu {
   std::optional<Time> sampled_at;
 };
 BOOST_DESCRIBE_STRUCT(Gpu, (),
-                      (identifier, server, index, uuid, name, simulated, condition, isolation, job_id, user,
+                      (identifier, server, index, uuid, name, simulated, condition, isolation, job_id, job_ids, user,
                        utilization_pct, memory_used_bytes, memory_total_bytes, temperature_celsius, power_watts,
                        sm_clock_mhz, processes, sampled_at))
 

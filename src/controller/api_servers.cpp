@@ -118,7 +118,7 @@ void Api::drain(const Call& call, const ServerBody& body) {
     const auto seconds = wire::parse_duration_s(*body.deadline);
     if (!seconds.ok() || *seconds <= 0)
       return call.fail(invalid("bad-deadline", "deadline is no duration above zero: " + *body.deadline)
-                           .hint("deadline=2h")
+                           .hint("2h, 30m or 90s")
                            .at("/deadline"));
     wanted.deadline_us = (call.now + Duration::seconds(*seconds)).us;
   }

@@ -123,11 +123,11 @@ answers::Room room_view(const Core& core, ServerIndex server, const JobRequest& 
 }
 
 answers::ServerVerdict server_verdict(const Logic& logic, const Server& server, ServerIndex index,
-                                      const JobRequest& request, Instant now) {
+                                      const JobRequest& request, int needed, Instant now) {
   const Core& core = logic.core();
   const Quarantine* quarantine = logic.health().find(server.description.name);
   const bool is_quarantined = server.state == ServerState::quarantined && quarantine;
-  const int free = core.ledger().free().count(index), needed = request.gpus_min;
+  const int free = core.ledger().free().count(index);
   const bool up = server.state == ServerState::up;
   const bool is_right = is_eligible(server, request);
   const bool has_gpus =
@@ -193,7 +193,7 @@ void explain_waiting(const Logic& logic, JobIndex index, Instant now, answers::E
   view.reservations = reservations_view(core, index, reason, now);
   if (reason == ReasonCode::dependency || reason == ReasonCode::not_before) return;  // whatever is free
   for_each_server(core, [&](const Server& server, ServerIndex at_server) {
-    view.servers.push_back(server_verdict(logic, server, at_server, job.request, now));
+    view.servers.push_back(server_verdict(logic, server, at_server, job.request, core.gpus_least(index), now));
   });
 }
 
@@ -242,8 +242,8 @@ std::string rest_text(const JobRequest& request) {
   return fmt::format("{:g} free CPU{}{}", cpus, cpus == 1 ? "" : "s", memory);
 }
 
-std::string needs_text(const JobRequest& request) {
-  const int gpus = request.gpus_min;
+// `gpus`: as few as the policy would give it.
+std::string needs_text(const JobRequest& request, int gpus) {
   if (gpus == 0) return "needs " + rest_text(request) + " on one server";
   return fmt::format("needs {} free GPU{}{}{}", gpus, gpus == 1 ? "" : "s", gpus == 1 ? "" : " on ",
                      gpus == 1                 ? ""
@@ -256,13 +256,15 @@ std::string passed_over_text(const Logic& logic, std::size_t position, JobId fir
   const std::string& policy = logic.policies().in_force().name;
   const JobIndex head = logic.core().find(first);
   if (position == 1) return "first in line, the next decision will consider it";
-  if (position == 0 || !head.valid()) return "a server has room, but " + policy + " has not started it";
+  if (position == 0 || !head.valid())
+    return "a server has room, but " + policy + " has not started it" +
+           (is_own_policy(logic) ? "" : ": others may come before it");
   const auto* other = std::ranges::find(lets_pass, policy, [](const auto& pair) { return pair.first; });
   const std::string way_out = blocks_behind_head(logic)      ? ", with head=skip it would"
                               : other == std::end(lets_pass) ? ""
                                                              : fmt::format(", {} would", other->second);
   return fmt::format("behind job {}, which {}; {} does not let it pass{}", first.value,
-                     needs_text(logic.core().job(head).request), policy, way_out);
+                     needs_text(logic.core().job(head).request, logic.core().gpus_least(head)), policy, way_out);
 }
 
 // ": gpu3-1 by mei (python3, pid 4711, 4.0 GiB)", of the first few.
@@ -318,11 +320,15 @@ std::string away_text(const Core& core, const Job& job, int gpus) {
                        core.servers()[job.last_server].description.name);
   const auto awaited = awaited_servers(core.servers(), job.request, gpus);
   const Verdict now = could_run_now(core.servers(), job.request, gpus);
-  const std::string lack = lack_text(now);
+  const bool any_up =
+      std::ranges::any_of(core.servers(), [](const Server& server) { return server.state == ServerState::up; });
+  const std::string lack = any_up ? lack_text(now) + " (of those that are up)" : "no server is up";
   if (now.lack == Lack::containers && awaited.empty())
     return "until a container engine answers again on a server that it may run on: none does now";
-  return fmt::format("until {}: {} (of those that are up)",
-                     awaited.empty() ? "several servers return" : any_of(core, awaited) + " returns", lack);
+  const bool all_up =
+      std::ranges::all_of(awaited, [&](ServerIndex server) { return core.servers()[server].state == ServerState::up; });
+  const char* const what = all_up ? " has all its GPUs again" : " returns";
+  return fmt::format("until {}: {}", awaited.empty() ? "several servers return" : any_of(core, awaited) + what, lack);
 }
 
 // Of a job that no server of the cluster can run on as many GPUs as the policy gives it.
@@ -417,14 +423,14 @@ void Line::add(const std::vector<JobIndex>& jobs, std::vector<JobId>& order) con
     order.push_back(request.id);
     for (const JobId id : {request.id, request.member_of})
       if (id.valid()) ++places_.try_emplace(id.value, Place{order.size(), gpus}).first->second.count;
-    gpus += request.gpus_min;
+    gpus += logic_.core().gpus_least(job);
   }
 }
 
 std::size_t Line::length(const Job& job) const {
-  const Core& core = logic_.core();
-  const std::size_t without_gpus = core.aside_without_gpus();
-  return job.request.needs_gpus() ? core.waiting().size() + core.aside().size() - without_gpus : without_gpus;
+  order();
+  if (job.request.needs_gpus()) return logic_.core().waiting().size();
+  return order_without_gpus_.empty() ? logic_.core().aside_without_gpus() : order_without_gpus_.size();
 }
 
 JobId Line::first(const Job& job) const {
@@ -456,7 +462,8 @@ std::optional<answers::Ahead> Line::ahead(JobId job) const {
 
 std::string reason_text(const Logic& logic, const Job& asked, ReasonCode reason, const Line* in, Instant now) {
   const Job& job = spokesman(logic.core(), asked);
-  const std::string needs = needs_text(job.request);
+  const int gpus = logic.core().gpus_least(logic.core().find(job.request.id));
+  const std::string needs = needs_text(job.request, gpus);
   const std::size_t position = in ? in->position(job.request.id) : 0;
   const JobId first = in ? in->first(job) : JobId::none();
   const std::string line = place_text(position, first);
@@ -501,9 +508,9 @@ std::string reason_text(const Logic& logic, const Job& asked, ReasonCode reason,
     case ReasonCode::gang_incomplete:
       return line + "only some of its members have GPUs, and none starts before all have";
     case ReasonCode::server_away:
-      return away_text(logic.core(), job, logic.core().gpus_least(logic.core().find(job.request.id)));
+      return away_text(logic.core(), job, gpus);
     case ReasonCode::unsatisfiable:
-      return never_text(logic, job, logic.core().gpus_least(logic.core().find(job.request.id)));
+      return never_text(logic, job, gpus);
     case ReasonCode::quota:
       return rejection_text(reason);
     case ReasonCode::dependency:

@@ -101,7 +101,7 @@ void Teller::tell_jobs(Told& told, Instant now) {
     }
     if (id > before) told.jobs.push_back({id, row.spec_json});
     told_up_to_ = std::max(told_up_to_, id);
-    if (row.progress_json.empty() || row.state != to_string(JobState::running)) return;
+    if (row.progress_json.empty()) return;
     ToldProgress& progress = told.progress.emplace_back(ToldProgress{.id = id, .progress_json = row.progress_json});
     if (!entry.measured) return;
     progress.per_s = entry.measured->meter.per_s();
@@ -164,21 +164,24 @@ std::optional<forecast::ReportedProgress> read_progress(const ToldProgress& told
   const json::object& report = parsed.get_object();
   const double done = number_in(report, "done"), total = number_in(report, "total");
   const double run_s = job.run_at(now).to_seconds();
+  // What has been stopped goes on where it was, unless it has nothing to go on from.
+  const bool runs = job.state == JobState::running;
+  if (!runs && !is_frozen(job) && job.request.capability != Capability::checkpoint) return std::nullopt;
   if (!(done > 0) || !(total >= done) || !(run_s > 0)) return std::nullopt;
   const json::value* unit = report.if_contains("unit");
   const bool same_unit = unit && unit->is_string() && unit->get_string() == told.unit;
   const bool by_steps = unit && *unit == "epoch" && told.unit == "step" && told.steps_per_epoch;
-  const double since_s = std::max(0.0, static_cast<double>(now.us) * 1e-6 - number_in(report, "updated_us") * 1e-6);
+  const double reported_s = number_in(report, "updated_us") * 1e-6;
+  const double since_s = runs ? std::max(0.0, static_cast<double>(now.us) * 1e-6 - reported_s) : 0;
   // Measured, else on average over all its run time up to the report.
   const double average = done / std::max(run_s - std::min(since_s, run_s * 0.9), 1e-3);
-  const double rate = told.per_s && *told.per_s > 0 && same_unit  ? *told.per_s
-                      : told.per_s && *told.per_s > 0 && by_steps ? *told.per_s / *told.steps_per_epoch
-                                                                  : average;
+  const bool is_measured = told.per_s && *told.per_s > 0 && (same_unit || by_steps);
+  const double rate = !is_measured ? average : same_unit ? *told.per_s : *told.per_s / *told.steps_per_epoch;
   const double left_s = std::max((total - done) / rate - since_s, 0.0);
   const int held = job.allocation.count();
   const double pace =
       held < 1 || held == job.request.gpus ? 1 : job.request.speed_curve().speed_on(held, job.request.gpus);
-  return forecast::ReportedProgress{.left_s = left_s * pace, .share = done / total};
+  return forecast::ReportedProgress{.left_s = left_s * pace, .share = done / total, .is_measured = is_measured};
 }
 
 }  // namespace sl::controller

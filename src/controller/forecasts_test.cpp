@@ -365,6 +365,7 @@ TEST(Progress, says_what_is_left_at_the_measured_pace_or_the_average_one) {
                     .progress_json = R"({"done":20,"total":100,"unit":"step","updated_us":10000000000})"};
   const auto average = read_progress(told, job, now);
   ASSERT_TRUE(average);
+  EXPECT_FALSE(average->is_measured);
   EXPECT_NEAR(average->left_s, 400, 1);
   EXPECT_NEAR(average->share, 0.2, 1e-9);
   told.per_s = 1, told.unit = "step";
@@ -376,6 +377,21 @@ TEST(Progress, says_what_is_left_at_the_measured_pace_or_the_average_one) {
     told.progress_json = useless;
     EXPECT_FALSE(read_progress(told, job, now)) << useless;
   }
+}
+
+TEST(Progress, of_a_stopped_job_counts_if_it_goes_on_from_there) {
+  const Instant now = Instant::at_seconds(10'000);
+  Job job;
+  job.state = JobState::pending;
+  job.run = Duration::whole_seconds(100);
+  const ToldProgress told{.id = JobId(1),
+                          .progress_json = R"({"done":20,"total":100,"unit":"step","updated_us":1000000000})",
+                          .per_s = 1,
+                          .unit = "step"};
+  EXPECT_FALSE(read_progress(told, job, now));
+  job.request.capability = Capability::checkpoint;
+  ASSERT_TRUE(read_progress(told, job, now));
+  EXPECT_NEAR(read_progress(told, job, now)->left_s, 80, 1e-6) << "however long ago it was stopped";
 }
 
 }  // namespace

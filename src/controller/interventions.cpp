@@ -56,7 +56,7 @@ Result<Effect> Interventions::preview(JobId job, const wire::Intervention& wante
 // A refusal that tells how a job stands promises that too.
 void Interventions::refuse(const Error& error, Done done) {
   recorder_.when_durable(
-      [error, done = std::move(done)](const Status& status) { done(status.ok() ? error : status.error()); });
+      [this, error, done = std::move(done)](const Status& status) { done(status.ok() ? error : recorder_.failure()); });
 }
 
 void Interventions::note_request(const std::string& verb, JobId job, const std::string& by, Instant now,
@@ -87,6 +87,7 @@ Status Interventions::may_signal(JobId id) const {
 
 void Interventions::signal(JobId id, const std::string& signal, const std::string& by, Instant now, Done done) {
   if (const Status may = may_signal(id); !may.ok()) return refuse(may.error(), std::move(done));
+  if (const Status accepted = recorder_.accepts(); !accepted.ok()) return done(accepted.error());
   note_request("signal", id, by, now, signal);
   orders_.signal(id, core_.job(core_.find(id)).attempt, signal);
   recorder_.when_durable(
@@ -97,6 +98,7 @@ void Interventions::intervene(JobId id, const wire::Intervention& wanted, const 
                               Done done) {
   Result<Planned> planned = plan(id, wanted);
   if (!planned.ok()) return refuse(planned.error(), std::move(done));
+  if (const Status accepted = recorder_.accepts(); !accepted.ok()) return done(accepted.error());
   JobEntry& entry = *book_.find(id);
   note_request(wanted.verb, id, by, now, planned->details);
   if (planned->spec) {

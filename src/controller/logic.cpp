@@ -39,7 +39,8 @@ store::EventRow event_of(const store::Removal& removal, Instant now) {
           .kind = "history.removed",
           .actor_type = removal.by.empty() ? "system" : "user",
           .actor_name = removal.by.empty() ? "retention" : removal.by,
-          .text = fmt::format("{} jobs that had ended and their events, by {}", removal.jobs.size(), removal.rule),
+          .text = fmt::format("{} job{} that had ended and their events, by {}", removal.jobs.size(),
+                              removal.jobs.size() == 1 ? "" : "s", removal.rule),
           .data_json = boost::json::serialize(boost::json::object{{"rule", removal.rule}, {"jobs", std::move(jobs)}})};
 }
 
@@ -192,6 +193,7 @@ void Logic::release_server(const std::string& server, const std::string& by, Ins
   if (tape_) tape_->input(now, "server_released", {{"server", server}, {"by", by}});
   if (!agents_.by_server(server))
     return done(not_found("server-not-found", "there is no server " + server).hint("schedulearn servers ls"));
+  if (const Status accepted = recorder_.accepts(); !accepted.ok()) return done(accepted);
   if (const Status released = health_.release(server, by, now); !released.ok()) return done(released);
   recorder_.when_durable(std::move(done));
 }
@@ -205,12 +207,14 @@ void Logic::drain_server(const std::string& server, const DrainRequest& wanted, 
                   {"by", by},
                   {"reason", wanted.reason},
                   {"deadline_us", wanted.deadline_us}});
+  if (const Status accepted = recorder_.accepts(); !accepted.ok()) return done(accepted);
   if (const Status drained = drains_.begin(server, wanted, by, now); !drained.ok()) return done(drained);
   recorder_.when_durable(std::move(done));
 }
 
 void Logic::undrain_server(const std::string& server, const std::string& by, Instant now, Told done) {
   if (tape_) tape_->input(now, "server_undrained", {{"server", server}, {"by", by}});
+  if (const Status accepted = recorder_.accepts(); !accepted.ok()) return done(accepted);
   if (const Status back = drains_.end(server, by, now); !back.ok()) return done(back);
   recorder_.when_durable(std::move(done));
 }
@@ -247,6 +251,7 @@ void Logic::call_off_policy(const std::string& by, Instant now, Told done) {
 
 void Logic::put_profile(wire::TrainingProfile profile, Instant now, Told done) {
   if (tape_) tape_->input(now, "profile", {{"profile", wire::profile_text(profile)}});
+  if (const Status accepted = recorder_.accepts(); !accepted.ok()) return done(accepted);
   recorder_.write(profiles_.put(std::move(profile), now.us));
   recorder_.when_durable(std::move(done));
 }
@@ -274,6 +279,7 @@ void Logic::remove_profile(const std::string& family, Instant now, Told done) {
   if (tape_) tape_->input(now, "profile_removed", {{"family", family}});
   if (!profiles_.find(family))
     return done(not_found("profile-not-found", "there is no profile of " + family).hint("schedulearn profile ls"));
+  if (const Status accepted = recorder_.accepts(); !accepted.ok()) return done(accepted);
   recorder_.write(profiles_.remove(family, now.us));
   recorder_.when_durable(std::move(done));
 }

@@ -29,26 +29,6 @@ TEST_F(LogicTest, submissions_that_come_during_a_commit_share_the_next_one) {
   EXPECT_EQ(world.under_way.front().jobs.size(), 10u);
 }
 
-TEST_F(LogicTest, a_full_disk_refuses_the_submission_and_nothing_of_it_stays) {
-  hello();
-  submit(1);
-  logic->turn(now);
-  commit(unavailable("disk-full", "full"));
-  ASSERT_EQ(answers.size(), 1u);
-  EXPECT_EQ(answers[0].error().code, "disk-full");
-  submit(1);  // while the disk is full: refused at once
-  EXPECT_EQ(answers[0].error().code, "disk-full");
-  now = now + Duration::whole_seconds(2);
-  settle();  // there is room again
-  EXPECT_TRUE(world.jobs.empty());
-  EXPECT_TRUE(world.all<wire::StartAttempt>().empty());
-  EXPECT_EQ(logic->core().ledger().gpus_in_use(), 0);
-  submit(1);
-  settle();
-  EXPECT_TRUE(answers[0].ok());
-  EXPECT_EQ(world.jobs.size(), 1u);
-}
-
 TEST_F(LogicTest, one_key_is_one_job_also_after_a_restart_of_the_client) {
   submit(1, "k");
   settle();
@@ -171,6 +151,21 @@ TEST_F(LogicTest, what_ended_while_the_controller_was_away_is_taken_in) {
   hello({report(1, 1, "exited", 9)});
   EXPECT_EQ(state(1), "failed");
   EXPECT_EQ(logic->book().find(JobId(1))->row.exit_code, 9);
+}
+
+TEST_F(LogicTest, a_job_whose_end_is_told_late_ran_until_its_end) {
+  hello();
+  submit(2), settle();
+  wire::AttemptReport running = report(1, 1, "running");
+  running.started_us = 5'000'000;
+  tell(running);
+  pass(40);
+  wire::AttemptReport exited = report(1, 1, "exited", 0);
+  exited.started_us = 5'000'000, exited.ended_us = 8'000'000;  // by the clock of its server
+  hello({exited}, 2);
+  EXPECT_EQ(state(1), "succeeded");
+  EXPECT_EQ(world.jobs[1].run_us, 3'000'000);
+  EXPECT_EQ(world.jobs[1].attained_gpu_us, 6'000'000);
 }
 
 TEST_F(LogicTest, an_order_that_was_lost_is_sent_again_and_an_attempt_that_was_lost_is_made_again) {

@@ -239,7 +239,8 @@ void People::add_token(const NewToken& wanted, const Identity& by, std::function
   const Role most = by.role;
   const Instant latest = expiry_of(by);
   if (!is_name(wanted.name, "._-"))
-    return done(invalid("bad-token-name", "a token's name has up to 64 letters, digits and . _ -").at("/name"));
+    return done(invalid("bad-token-name", "the name of a token or a server has up to 64 letters, digits and . _ -")
+                    .at("/name"));
   if (!wanted.expires.is_never() && wanted.expires > latest)
     return done(denied("expiry-beyond", "a token made with a token expires no later than that one does")
                     .hint("leave the expiry out: it then ends at the same time")

@@ -32,6 +32,16 @@ Duration duration_of(const wire::AttemptReport& report) {
   return report.started_us && report.ended_us ? Duration{*report.ended_us - *report.started_us} : Duration{};
 }
 
+// How long ago it ended: its agent, or we, may have been away. Of clocks only differences count, and one that was frozen
+// meanwhile lived longer than it ran.
+Duration lateness_of(const Job& job, const wire::AttemptReport& report, Instant now) {
+  constexpr Duration usual = Duration::whole_seconds(1);
+  const Duration lived = duration_of(report);
+  if (lived.us <= 0 || !job.last_start.happened()) return {};
+  const Duration late = (now - job.last_start) - lived;
+  return late > usual ? late : Duration{};
+}
+
 }  // namespace
 
 void Reconciler::on_hello(const Agent& agent, bool is_restored, Instant now) {
@@ -343,7 +353,7 @@ void Reconciler::end_or_retry(JobEntry& entry, const Job& job, const wire::JobSp
   }
   // One that has met its target is stopped too, and has succeeded.
   const bool was_asked = report.stopped_by && entry.stopping != StopReason::target_met;
-  engine_.feed(AttemptExited{id, job.attempt, exit, retry, {}, was_asked}, now);
+  engine_.feed(AttemptExited{id, job.attempt, exit, retry, {}, was_asked, lateness_of(job, report, now)}, now);
   if (retry) return wait_before_retry(entry, spec, now);
   requeues_.forget(id);
 }

@@ -99,6 +99,7 @@ bool Recorder::append(const Core& core, const std::vector<Record>& records, Batc
     if (record.job.valid()) event.job_id = record.job.value;
     if (record.server.valid()) {
       event.server = core.servers()[record.server].description.name;
+      if (awaited_servers_.contains(event.server)) continue;
       event.to = to_string(core.servers()[record.server].state);
     }
     if (record.kind == RecordKind::job_submitted && record.to == JobState::held) event.to = to_string(record.to);
@@ -232,7 +233,8 @@ BatchNumber Recorder::on_committed(const Status& status, Instant now) {
     failed_ = status;
     retry_at_ = now + retry_after;
     merge_failed();
-    for (auto& work : waiters) work(status);
+    const Status kept = Error(status.error()).note("what was asked for is kept: it is done once it can be written");
+    for (auto& work : waiters) work(kept);
     return 0;
   }
   failed_.reset();

@@ -1,11 +1,14 @@
 // The Journal of the live world: turns records into rows, keeps one commit running, and releases answers and commands
 // once their contents are durable. Everything that arrives during a commit shares the next one (group commit).
 //
-// If a commit fails (disk full) its rows are kept and retried every second; submissions in it are refused.
+// If a commit fails (disk full) its rows are kept and retried every second; submissions in it are refused, and until one
+// succeeds whatever would change something else is refused too.
 #pragma once
 
 #include <functional>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -40,7 +43,12 @@ class Recorder : public Journal {
   void write_event(store::EventRow row);
   void write_job(const store::JobRow& row);
 
-  // Calls `work(ok)` once everything recorded so far is durable, or `work(error)` if it could not be written.
+  // A server known from before the restart: that it is down is no event until nobody waits for its agent any more.
+  void await_server(const std::string& name) { awaited_servers_.insert(name); }
+  bool stop_awaiting(const std::string& name) { return awaited_servers_.erase(name) > 0; }  // whether it was awaited
+
+  // Calls `work(ok)` once everything recorded so far is durable, or `work(error)` if it could not be written, which says
+  // that it is kept. Who takes back what was recorded answers with failure().
   void when_durable(std::function<void(const Status&)> work);
 
   // Commits what is recorded if no commit is running. `now` paces retries.
@@ -52,8 +60,9 @@ class Recorder : public Journal {
   bool has_work() const { return in_flight_ || !is_empty(pending_) || !waiters_.empty(); }
   bool is_refusing() const { return failed_.has_value(); }  // the last commit failed
   const Error& failure() const { return failed_->error(); }
-  const JobTotals& totals() const { return totals_; }     // since the controller started
-  Instant committed_at() const { return committed_at_; }  // when the last commit ended, successfully or not
+  Status accepts() const { return failed_.value_or(Status()); }  // what would change something
+  const JobTotals& totals() const { return totals_; }            // since the controller started
+  Instant committed_at() const { return committed_at_; }         // when the last commit ended, successfully or not
   Instant retry_at() const { return failed_ && !in_flight_ ? retry_at_ : Instant::never(); }
 
   // Why the current policy must go, if it only interrupts jobs (engine/progress.h); told once.
@@ -89,6 +98,7 @@ class Recorder : public Journal {
   JobTotals totals_;
   Progress progress_{100, Duration::whole_seconds(1)};
   std::optional<Error> standstill_;
+  std::set<std::string> awaited_servers_;
 };
 
 }  // namespace sl::controller

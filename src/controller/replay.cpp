@@ -49,7 +49,8 @@ class Player {
       if (Status played = play_line(value.as_object()); !played.ok()) return played.error();
     }
     if (!logic_) return fault("is not a recording: its first line must state the version");
-    while (!echo_.outputs.empty()) note_difference("");
+    // A controller that was killed had not yet written all that its last input led to.
+    replay_.is_cut = replay_.is_cut || !echo_.outputs.empty();
     return std::move(replay_);
   }
 
@@ -259,7 +260,7 @@ std::string replay_text(const Replay& replay) {
                         difference.recorded.empty() ? "nothing" : difference.recorded,
                         difference.replayed.empty() ? "nothing" : difference.replayed);
   }
-  if (replay.is_cut) text += "the last line is incomplete: the controller was killed while writing it\n";
+  if (replay.is_cut) text += "its end is missing: the controller was killed while writing it\n";
   return text;
 }
 

@@ -84,6 +84,7 @@ void Restart::restore_servers(const std::vector<store::ServerRow>& rows, Instant
     }
     engine_.feed(ServerJoined{describe(*hello, core_)}, now);
     engine_.feed(ServerSilent{row.name}, now);  // until its agent connects
+    recorder_.await_server(row.name);
     agents_.remember(row.name, *hello, now);
   }
 }

@@ -62,6 +62,20 @@ TEST_F(RestoreTest, no_number_is_given_out_twice_and_what_the_backup_does_not_kn
   EXPECT_EQ(answers.at(0).value(), JobId(4));
 }
 
+TEST_F(RestoreTest, a_restart_reports_no_server_down_whose_agent_comes_back) {
+  hello();
+  const std::size_t before = events("server.state");
+  restart(), settle();
+  EXPECT_EQ(events("server.state"), before);
+  call("c", 0);
+  EXPECT_EQ(events("server.state"), before + 1);
+  EXPECT_EQ(world.events.back().to, "up");
+  restart(), settle();
+  for (int i = 0; i < 120; ++i) pass(1);
+  EXPECT_EQ(events("server.state"), before + 2) << "its agent does not come back";
+  EXPECT_EQ(world.events.back().to, "down");
+}
+
 TEST_F(RestoreTest, a_number_that_only_agents_know_stays_taken_after_the_next_restart_too) {
   hello();
   back_up();

@@ -68,6 +68,7 @@ void Sessions::on(SessionId session, const wire::Hello& hello, Instant now) {
     logs_.on_closed(old);
     reconciler_.on_agent_gone(hello.server);
   }
+  recorder_.stop_awaiting(hello.server);
   engine_.feed(ServerJoined{describe(hello, core_)}, now);
   note_limits(hello, limits_before, now);
   health_.on_joined(hello.server, now);
@@ -186,6 +187,12 @@ void Sessions::check_leases(Instant now) {
     if (agent.session != 0 || agent.lease_over || now < agent.last_contact + settings_.lease + fence_grace + margin)
       continue;
     agent.lease_over = true;
+    if (recorder_.stop_awaiting(name))
+      recorder_.write_event({.at_us = now.us,
+                             .kind = "server.state",
+                             .server = name,
+                             .to = to_string(ServerState::down),
+                             .text = "its agent has not come back since the controller was started"});
     reconciler_.on_lease_over(name, now);
   }
 }
@@ -208,7 +215,9 @@ void Sessions::note_request(const char* kind, const std::string& server, const s
 void Sessions::declare_lost(const std::string& server, const std::string& by, Instant now,
                             std::function<void(const Status&)> done) {
   if (const auto silent = find_silent(server, "it is not lost"); !silent.ok()) return done(silent.error());
+  if (const Status accepted = recorder_.accepts(); !accepted.ok()) return done(accepted);
   note_request("server.declared_lost", server, by, now);
+  recorder_.stop_awaiting(server);
   engine_.feed(ServerLost{server, true}, now);
   reconciler_.on_server_lost(server, now);
   recorder_.when_durable(std::move(done));
@@ -218,10 +227,12 @@ void Sessions::remove(const std::string& server, const std::string& by, Instant 
                       std::function<void(const Status&)> done) {
   const auto silent = find_silent(server, "it cannot be removed");
   if (!silent.ok()) return done(silent.error());
+  if (const Status accepted = recorder_.accepts(); !accepted.ok()) return done(accepted);
   if (const auto job = job_on(server))
     return done(conflict("server-has-jobs", fmt::format("job {} may still run on {}", job->value, server))
                     .hint("schedulearn servers lost " + server + "   when it is certainly dead"));
   note_request("server.removed", server, by, now);
+  recorder_.stop_awaiting(server);
   engine_.feed(ServerRemoved{server}, now);
   agents_.forget(server);
   reconciler_.on_server_lost(server, now);

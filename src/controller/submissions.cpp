@@ -168,7 +168,7 @@ std::optional<Result<JobId>> Submissions::answer_known(const Submission& submiss
 Status Submissions::check(const Submission& submission, std::size_t others) {
   if (const auto known = answer_known(submission)) return known->ok() ? Status() : Status(known->error());
   if (Status checked = check(submission.spec, submission.past); !checked.ok()) return checked;
-  if (recorder_.is_refusing()) return recorder_.failure();
+  if (Status accepted = recorder_.accepts(); !accepted.ok()) return accepted;
   if (core_.unfinished() + others >= queue_max_)
     return unavailable("queue-full", fmt::format("{} jobs are waiting or running; no more are accepted", queue_max_));
   return {};
@@ -195,7 +195,7 @@ void Submissions::submit(Submission submission, Instant now, Done done) {
         if (!status.ok()) {
           keys_.drop(key);
           refuse_unwritten(id, recorder_.committed_at());
-          return done(status.error());
+          return done(recorder_.failure());
         }
         if (auto* known = keys_.find(key)) known->is_durable = true;
         numbers_.on_durable(last);
@@ -237,6 +237,7 @@ Error Submissions::no_job(JobId job) const {
 
 void Submissions::cancel(JobId job, const std::string& by, Instant now, Done done, const wire::Cancellation& wanted) {
   const std::string& reason = wanted.reason;
+  if (const Status accepted = recorder_.accepts(); !accepted.ok()) return done(accepted.error());
   JobEntry* entry = book_.find(job);
   if (const JobIndex group = core_.group_of_member_to_come(job); !entry && group.valid()) {
     // Its own history has not begun.
@@ -345,6 +346,7 @@ Result<Submissions::Edit> Submissions::plan_edit(JobId job, const wire::JobChang
 void Submissions::edit(JobId job, const wire::JobChange& change, const std::string& by, Instant now, Done done) {
   Result<Edit> planned = plan_edit(job, change, now);
   if (!planned.ok()) return refuse_when_durable(planned.error(), std::move(done));
+  if (const Status accepted = recorder_.accepts(); !accepted.ok()) return done(accepted.error());
   for (const Priority& other : planned->others)
     edit(other.job, {.priority = other.priority}, by, now, [](const Result<JobId>&) {});
   JobEntry* entry = book_.find(job);
@@ -430,8 +432,8 @@ void Submissions::note_request(const char* kind, JobId job, const std::string& b
 
 // A refusal that tells how a job stands promises that too.
 void Submissions::refuse_when_durable(Error refusal, Done done) {
-  recorder_.when_durable([refusal = std::move(refusal), done = std::move(done)](const Status& status) {
-    done(status.ok() ? refusal : status.error());
+  recorder_.when_durable([this, refusal = std::move(refusal), done = std::move(done)](const Status& status) {
+    done(status.ok() ? refusal : recorder_.failure());
   });
 }
 

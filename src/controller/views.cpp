@@ -265,7 +265,9 @@ answers::Gpu gpu_view(const Logic& logic, const Server& server, ServerIndex inde
   view.index = gpu;
   view.simulated = server.description.simulated;
   for (const JobIndex tenant : logic.core().ledger().tenants()[index][static_cast<std::size_t>(gpu)].jobs.items())
-    view.job_id = logic.core().job(tenant).request.id.value;
+    view.job_ids.push_back(logic.core().job(tenant).request.id.value);
+  std::ranges::sort(view.job_ids);
+  if (!view.job_ids.empty()) view.job_id = view.job_ids.front();
   if (const JobEntry* entry = view.job_id ? logic.book().find(JobId(*view.job_id)) : nullptr)
     view.user = entry->row.user;
   view.condition = condition_of(logic, server, index, gpu);

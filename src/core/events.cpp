@@ -236,6 +236,7 @@ void Core::on(const AttemptExited& event) {
   Job* job = jobs_.find_attempt(event.job, event.attempt, &index, event.index);
   if (!job) return;
   if (job->state == JobState::suspended) lifecycle_.lose_process(index);
+  lifecycle_.end_run(index, event.late);
   const bool success = event.exit.failure == FailureKind::none;
   if (job->cancel_requested && (!success || event.was_asked))
     return lifecycle_.finish(index, JobState::cancelled, event.exit);

@@ -9,9 +9,8 @@ namespace sl {
 namespace {
 
 // Why it cannot start, judging by the free GPUs.
-ReasonCode explain_by_ledger(const Ledger& ledger, const Job& job) {
+ReasonCode explain_by_ledger(const Ledger& ledger, const Job& job, int count) {
   const JobRequest& request = job.request;
-  const int count = request.gpus_min;
   bool any_up = false, draining = false, quarantined = false, outside = false;
   int most = 0, total = 0, most_roomy = 0, total_roomy = 0;
   for (std::size_t i = 0; i < ledger.servers().size(); ++i) {
@@ -62,7 +61,7 @@ ReasonCode Core::explain(JobIndex index) const {
     return ever ? ReasonCode::server_away : ReasonCode::unsatisfiable;
   }
   if (job.reason != ReasonCode::none) return job.reason;
-  return explain_by_ledger(ledger_, job);
+  return explain_by_ledger(ledger_, job, gpus_least(index));
 }
 
 // Why its members wait: the first that has come up and does, else those that have not.

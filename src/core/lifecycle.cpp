@@ -29,6 +29,15 @@ void Lifecycle::set_state(JobIndex index, JobState to, const Exit& exit) {
   job.state_since = snapshot_.now;
 }
 
+void Lifecycle::end_run(JobIndex index, Duration late) {
+  Job& job = jobs_[index];
+  if (late.us <= 0) return;
+  const Instant end = std::max(job.accounted, snapshot_.now - late);
+  if (ledger_.has_several_gpu_types()) accrue_by_gpu_type(job, ledger_.servers(), end);
+  accrue(job, end);
+  job.accounted = snapshot_.now;
+}
+
 // ---- in and out of the queue ----
 
 // Returns whether the policy can see it there.

@@ -40,6 +40,8 @@ class Lifecycle {
   void requeue(JobIndex index);           // an attempt is over, but not the job: it waits, or is held
   void leave_suspension(JobIndex index);  // a suspended job is about to be stopped
   void finish(JobIndex index, JobState final_state, const Exit& exit);
+  // An attempt has ended, `late` ago: since then the job has had its GPUs, but has not run.
+  void end_run(JobIndex index, Duration late);
   // The servers have changed: jobs are set aside and come back.
   void review_line();
   // A policy is about to take over and has seen no job yet: the same for its needs, without notices.

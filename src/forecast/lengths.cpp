@@ -12,6 +12,7 @@ namespace {
 constexpr std::size_t others_least = 3;  // finished jobs of anybody that say anything about a job unlike them
 // Of the logarithm of what is left according to progress: pace changes, and the last steps (evaluation, saving) differ.
 constexpr double progress_spread_first = 0.3, progress_spread_last = 0.05;
+constexpr double telling_share = 0.1;  // of the work, from which on a pace counts that includes the start
 
 // The levels of groups_of().
 enum Level : std::size_t { same_everything, same_family_and_gpus, same_family, same_name, same_user, all };
@@ -118,15 +119,17 @@ Lengths::Prospect Lengths::prospect_of(const Job& job, const JobFacts& facts, In
     prospect.prediction = distribution.predict(groups);
     prospect.scale = scale;
   };
-  if (facts.progress && facts.progress->share > 0) {
-    prospect.basis = {.kind = BasisKind::progress};
-    prospect.reported_s = facts.progress->left_s;
-    prospect.spread = progress_spread_first + (progress_spread_last - progress_spread_first) * facts.progress->share;
-    return prospect;
-  }
   std::size_t alike = 0;
   for (std::size_t level = same_everything; level <= same_name && alike == 0; ++level)
     alike = lengths_.count(groups, level);
+  const bool is_known = alike > 0 || (request.estimate && request.estimate->us > 0);
+  const double share = facts.progress ? facts.progress->share : 0;
+  if (share > 0 && (facts.progress->is_measured || share >= telling_share || !is_known)) {
+    prospect.basis = {.kind = BasisKind::progress};
+    prospect.reported_s = facts.progress->left_s;
+    prospect.spread = progress_spread_first + (progress_spread_last - progress_spread_first) * share;
+    return prospect;
+  }
   const std::size_t of_anybody = lengths_.count(groups, all);
   if (alike > 0) {
     from(lengths_, BasisKind::alike, alike, 1);

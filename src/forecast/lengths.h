@@ -35,10 +35,11 @@ struct FinishedRun {
   std::optional<double> estimate_s, limit_s;
 };
 
-// What a running job has reported, as of the present.
+// What a job has reported, as of the present; of one that has been stopped, what it goes on from.
 struct ReportedProgress {
-  double left_s = 0;  // on the GPUs it has, at its pace so far
-  double share = 0;   // of its work that is done, 0 to 1
+  double left_s = 0;        // on the GPUs it has, at its pace so far
+  double share = 0;         // of its work that is done, 0 to 1
+  bool is_measured = true;  // its pace, between two reports; else its start counts as part of it
 };
 
 struct JobFacts {

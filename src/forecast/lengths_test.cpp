@@ -63,6 +63,13 @@ TEST(Lengths, runs_alike_come_before_the_users_estimate_and_that_before_the_time
   JobFacts reporting = facts_of("mei", "mnist");
   reporting.progress = ReportedProgress{.left_s = 10, .share = 0.5};
   EXPECT_EQ(to_string(lengths.prospect_of(job, reporting, now).basis), "progress");
+  // A pace that includes the start says little before some of the work is done.
+  reporting.progress = ReportedProgress{.left_s = 1000, .share = 0.02, .is_measured = false};
+  EXPECT_EQ(to_string(lengths.prospect_of(job, reporting, now).basis), "history:1");
+  reporting.progress->share = 0.2;
+  EXPECT_EQ(to_string(lengths.prospect_of(job, reporting, now).basis), "progress");
+  reporting.progress = ReportedProgress{.left_s = 1000, .share = 0.02, .is_measured = false};
+  EXPECT_EQ(to_string(Lengths().prospect_of(waiting_job(), reporting, now).basis), "progress") << "better than nothing";
 }
 
 TEST(Lengths, many_equal_runs_give_a_narrow_range_around_them) {

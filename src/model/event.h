@@ -123,6 +123,7 @@ struct AttemptExited {
   bool retry = false;  // the job returns to the queue instead of ending
   JobIndex index = {};
   bool was_asked = false;  // to end, before it did: then a cancelled job is cancelled, whatever its exit code
+  Duration late = {};      // how long ago it was, if nobody could tell it before: its run time ended then
 };
 // A new server, or one that is back.
 struct ServerJoined {

@@ -94,6 +94,8 @@ Result<DatabaseReport> check_database(const std::string& file) {
   const auto damaged = [&](const std::string& why) {
     return invalid("database-damaged", file + " is no whole database of schedulearn: " + why);
   };
+  if (std::error_code ignored; fs::is_directory(file, ignored))
+    return invalid("no-database", file + " is a folder").hint("schedulearn db check --data " + file);
   try {
     soci::session sql(soci::sqlite3, "db=" + file + " timeout=10");
     sql << "PRAGMA query_only=1";
@@ -132,7 +134,8 @@ Result<DatabaseReport> back_up(const std::string& data_dir, const std::string& f
     sql << "VACUUM INTO " + sql_literal(part);
   } catch (const std::exception& e) {
     fs::remove(part, ignored);
-    return translate(e);
+    const Error failed = translate(e);
+    return failed.code == "disk-full" ? cannot_write(part, "there is no room") : failed;
   }
   auto report = check_database(part);
   const Status written = report.ok() ? sync(part) : Status(report.error());

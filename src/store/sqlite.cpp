@@ -72,7 +72,7 @@ Error translate(const std::exception& thrown) {
   const std::string text = thrown.what();
   if (text.find("full") != std::string::npos || text.find("disk I/O") != std::string::npos) {
     return unavailable("disk-full", "the disk of the data directory is full")
-        .hint("make room; submissions are then accepted again automatically");
+        .hint("make room there: the controller then goes on by itself");
   }
   return internal_error("store-failed", "the database failed: " + text);
 }

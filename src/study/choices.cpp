@@ -130,7 +130,9 @@ Result<std::vector<PolicyChoice>> choose_policies(const std::vector<std::string>
     }
     auto entry = find_entry(name, reader);
     if (!entry.ok()) return entry.error();
-    entries.push_back(std::move(*entry));
+    const bool is_there =
+        std::ranges::any_of(entries, [&](const SharedEntry& other) { return other->info.name == (*entry)->info.name; });
+    if (!is_there) entries.push_back(std::move(*entry));
   }
   std::vector<PolicyChoice> choices;
   for (const SharedEntry& entry : entries) {

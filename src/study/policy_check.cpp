@@ -20,7 +20,10 @@ struct Seen {
   std::optional<Error> failure;
   std::optional<JobId> left_waiting;  // the first job it left waiting although it fitted
   std::vector<double> decision_ms;    // with about a thousand waiting jobs
+  std::chrono::duration<double> deciding{};
+  std::int64_t decisions = 0;
   std::atomic<bool> enough{false};
+  bool is_too_slow() const { return deciding > std::chrono::minutes(1); }
 };
 
 // The first job that would still fit after the whole plan. Nothing if GPUs change hands: what fits is not known then
@@ -62,7 +65,8 @@ class Inspected : public PolicyWrapper {
     if (is_measured && has_room)  // else there is nothing to decide
       seen_.decision_ms.push_back(took.count());
     if (!seen_.failure) seen_.failure = policy_->failure();
-    if (seen_.failure || seen_.decision_ms.size() >= 200) seen_.enough = true;
+    seen_.deciding += took, ++seen_.decisions;
+    if (seen_.failure || seen_.is_too_slow() || seen_.decision_ms.size() >= 200) seen_.enough = true;
     if (!seen_.failure && !seen_.left_waiting) seen_.left_waiting = left_waiting(snapshot, plan);
   }
 
@@ -94,6 +98,11 @@ class Check {
     const sim::SimulationResult first = run(*trace, seed, seen, Middle::nothing);
     ++report_.workloads;
     if (seen.failure) return broken("it answers", seen.failure->message, seed);
+    if (seen.is_too_slow())
+      return broken("it decides in time",
+                    fmt::format("{} decisions took {:.0f} s; a cluster waits 50 ms for each", seen.decisions,
+                                seen.deciding.count()),
+                    seed);
     if (first.unfinished > 0)
       broken("every job ends",
              fmt::format("{} of {} jobs were never run to their end{}", first.unfinished, trace->jobs.size(),
@@ -157,9 +166,7 @@ class Check {
                         return x.started == y.started && x.finished == y.finished && x.preemptions == y.preemptions;
                       });
   }
-  bool claims_work_conserving() const {
-    return choice_.parameters.empty() && entry_of(choice_).info.work_conserving;
-  }
+  bool claims_work_conserving() const { return choice_.parameters.empty() && entry_of(choice_).info.work_conserving; }
   void broken(const std::string& rule, const std::string& what, std::uint64_t seed) {
     const bool known = std::any_of(report_.broken.begin(), report_.broken.end(),
                                    [&](const BrokenRule& other) { return other.rule == rule; });
@@ -190,8 +197,10 @@ PolicyCheck check_policy(const PolicyChoice& choice, std::uint64_t seeds, const 
   Check check(choice, report);
   for (std::uint64_t seed = 1; seed <= seeds && keep_on(); ++seed) {
     check.workload(seed);
-    // it will not answer again
-    if (!report.broken.empty() && report.broken.front().rule == "it answers") return report;
+    const auto is_hopeless = [](const BrokenRule& broken) {
+      return broken.rule == "it answers" || broken.rule == "it decides in time";
+    };
+    if (std::ranges::any_of(report.broken, is_hopeless)) return report;
   }
   if (keep_on()) check.measure();
   return report;

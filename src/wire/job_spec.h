@@ -56,8 +56,8 @@ BOOST_DESCRIBE_STRUCT(CheckpointSpec, (), (dir, signal, grace_s, every_s))
 
 struct RetrySpec {
   int max = 0;
-  std::vector<std::string> on = {"server_lost"};
-  double backoff_s = 0;  // how long the first retry waits; each further one twice as long, up to a day
+  std::vector<std::string> on = {"any"};  // kinds of failures; a lost server or GPU uses up no retry
+  double backoff_s = 0;                   // how long the first retry waits; each further one twice as long, up to a day
 };
 BOOST_DESCRIBE_STRUCT(RetrySpec, (), (max, on, backoff_s))
 

@@ -56,7 +56,7 @@ TEST(JobSpecText, defaults_stay_as_they_are) {
       R"("servers":1,"resources":{"cpus":null,"memory_bytes":null,"gpu_memory_bytes":null,"gpu_type":[],)"
       R"("shm_bytes":null,"processes":null,"pin_cpus":false,"share":false,"on":[],"not_on":[]},"workdir":"","env":{},"labels":{},"priority":0,"weight":1,"hold":false,)"
       R"("time_limit_s":null,"estimate_s":null,"deadline_s":null,"checkpoint":{"dir":null,"signal":"TERM",)"
-      R"("grace_s":120,"every_s":null},"retry":{"max":0,"on":["server_lost"],"backoff_s":0},"preemptible":true,"migratable":true,"freeze":false,)"
+      R"("grace_s":120,"every_s":null},"retry":{"max":0,"on":["any"],"backoff_s":0},"preemptible":true,"migratable":true,"freeze":false,)"
       R"("resize":"restart","on_partition":"continue","output_limit_bytes":null,"training":{},)"
       R"("after":[],"after_any":[],"not_before":null,"array":null,"matrix":{},"max_running":0,"pty":false,)"
       R"("mounts":[],"secrets":[],"notify":[],"progress":null,"snapshot":null,"setup":[]})");

@@ -188,6 +188,18 @@ class ChaosTest(LabTest):
         self.assertEqual([self.lab.finished(job)["exit"]["code"] for job in jobs], [3, 4, 5])
         self.assertEqual([self.lab.job(job)["attempt"] for job in jobs], [1, 1, 1])
 
+    def test_what_ends_while_its_agent_is_away_ran_until_its_end_and_tells_all_its_progress(self):
+        job = self.lab.submit("""for i in 1 2 3; do echo "{\\"epoch\\": $i, \\"epochs\\": 3}" >> $SCHEDULEARN_METRICS_FILE; sleep 0.3; done; touch through""")
+        until(lambda: (self.lab.job(job)["progress"] or {}).get("done"), what="the first report")
+        self.lab.kill(self.lab.agent)
+        until(lambda: (self.lab.folder / "through").exists(), what="its end")
+        time.sleep(4)  # how long nobody could tell
+        self.lab.start_agent()
+        ended = self.lab.finished(job)
+        self.assertEqual("succeeded", ended["state"])
+        self.assertLess(ended["run_s"], 3)
+        until(lambda: self.lab.job(job)["progress"]["done"] == 3, what="its last report")
+
     def test_a_killed_launcher_does_not_make_jobs_run_twice_at_once(self):
         log = self.lab.folder / "runs"
         job = self.lab.submit(f"echo begin >> {log}; sleep 1; echo end >> {log}")

@@ -655,6 +655,7 @@ export interface Gpu {
   condition: string;
   isolation: string | null;
   job_id: number | null;
+  job_ids: number[];
   user: string | null;
   utilization_pct: number | null;
   memory_used_bytes: number | null;

@@ -150,7 +150,7 @@ test('roles and ports have lines of their own, in the form and back', () => {
       { name: 'worker', count: 4, count_min: 1, gpus: 1, resources: { cpus: null, memory_bytes: null } }
     ],
     ports: { board: { port: 0, keep_path: false }, notebook: { port: 8888, keep_path: true } },
-    retry: { max: 2, on: ['server_lost'] },
+    retry: { max: 2, on: ['any'] },
     user: 'mei'
   } as unknown as JobSpec);
   assert.equal(back['roles'], 'server gpus=0 cpus=4 memory=8\nworker count=4 count_min=1');

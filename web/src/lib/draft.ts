@@ -266,8 +266,8 @@ export const items: Item[] = [
   item('retry_on', 'Retried after', 'list', {
     group: 'Interruptions',
     path: ['retry', 'on'],
-    placeholder: 'server_lost',
-    note: 'kinds of failures: exit:3, signal, gpu_error, …'
+    placeholder: 'any',
+    note: 'kinds of failures: exit:3, signal, out_of_memory, …'
   }),
   item('backoff', 'Wait before a retry', 'text', {
     group: 'Interruptions',
@@ -476,7 +476,7 @@ const defaults: Record<string, unknown> = {
   servers: 1,
   priority: 0,
   weight: 1,
-  retry_on: ['server_lost'],
+  retry_on: ['any'],
   signal: 'TERM',
   grace: 120,
   resize: 'restart',
