@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Tests of the package schedulearn: the job side in a made-up environment, the client against a small server on loopback."""
 
+import decimal
 import http.server
 import json
 import os
@@ -61,6 +62,20 @@ class JobSide(unittest.TestCase):
         self.environment(SCHEDULEARN_METRICS_FILE=str(metrics), RANK="1")
         schedulearn.report(epoch=1)
         self.assertFalse(metrics.exists())
+
+    def test_numbers_of_any_kind_are_reported_and_nothing_ends_the_training(self):
+        metrics = self.folder / "metrics.jsonl"
+        self.environment(SCHEDULEARN_METRICS_FILE=str(metrics))
+        schedulearn.report(epoch=1, loss=decimal.Decimal("0.5"))
+        schedulearn.report(epoch=2, loss=float("nan"), accuracy=float("inf"))
+        with mock.patch("sys.stderr") as stderr:
+            schedulearn.report(epoch=3, loss=object())
+        self.assertTrue(stderr.write.called)
+        lines = [json.loads(line) for line in metrics.read_text().splitlines()]
+        for line in lines:
+            line.pop("time")
+        self.assertEqual(lines, [{"epoch": 1, "loss": 0.5}, {"epoch": 2}])
+        schedulearn.resized()  # of no request
 
     def test_a_metrics_file_that_cannot_be_written_is_only_a_warning(self):
         self.environment(SCHEDULEARN_METRICS_FILE=str(self.folder / "no" / "such" / "folder"))

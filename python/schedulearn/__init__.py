@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import signal
 import sys
@@ -101,18 +102,28 @@ def report(**values: Any) -> None:
     can, as often as you like: the scheduler reads the file a few times a second. Other values stay in the file.
 
     The line also says when it was written (`time`). With several processes (RANK set by torchrun) only the first one
-    reports. Never ends a training: if the metrics file cannot be written, it prints a warning.
+    reports. Numbers may be of any kind (numpy's, tensors, Decimal); one that is not finite is left out. Never ends a
+    training: if the metrics file cannot be written, or a value is no JSON, it prints a warning.
     """
     path = os.environ.get("SCHEDULEARN_METRICS_FILE")
     if not path or os.environ.get("RANK", "0") != "0":
         return
-    line = json.dumps({**values, "time": values.get("time", time.time())}) + "\n"
     try:
+        told = {name: _number(value) for name, value in values.items()}
+        finite = {name: value for name, value in told.items() if not isinstance(value, float) or math.isfinite(value)}
+        line = json.dumps({**finite, "time": finite.get("time", time.time())}, allow_nan=False) + "\n"
         # One write to a file opened for appending: readers never see half a line mixed with another.
         with open(path, "ab", buffering=0) as file:
             file.write(line.encode())
-    except OSError as error:
+    except (OSError, TypeError, ValueError) as error:
         print(f"schedulearn: progress not reported: {error}", file=sys.stderr)
+
+
+def _number(value: Any) -> Any:
+    """A number of a library, such as a tensor with one element, as Python's own; anything else as it is."""
+    if isinstance(value, (bool, int, float, str, list, dict, tuple, type(None))):
+        return value
+    return float(value)
 
 
 _stop_requested = False
@@ -179,8 +190,9 @@ def resize_request() -> Resize | None:
 
 def resized() -> None:
     """Answers resize_request(): from now on this job uses the GPUs it was asked to use, and no others."""
-    path = os.environ["SCHEDULEARN_RESIZE_FILE"]
-    os.replace(path, path + ".done")
+    path = os.environ.get("SCHEDULEARN_RESIZE_FILE")
+    if path and os.path.exists(path):
+        os.replace(path, path + ".done")
 
 
 # ---- from elsewhere ----

@@ -43,16 +43,15 @@ std::optional<Joined> joined_with(const std::string& data) {
 
 Status write_own(const std::string& path, const std::string& text) {
   std::error_code failed;
+  const mode_t before = ::umask(0077);
   fs::create_directories(fs::path(path).parent_path(), failed);
   const std::string made = path + ".new";
   fs::remove(made, failed);
-  const mode_t before = ::umask(0077);
   std::ofstream stream(made);
   ::umask(before);
   stream << text << std::flush;
   const bool is_written = stream.good() && ::rename(made.c_str(), path.c_str()) == 0;
-  return is_written ? Status()
-                    : Status(denied("cannot-write", "cannot write " + path + ": " + std::strerror(errno)));
+  return is_written ? Status() : Status(denied("cannot-write", "cannot write " + path + ": " + std::strerror(errno)));
 }
 
 Error not_joined(const std::string& data) {

@@ -72,13 +72,16 @@ class ToldRequest {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-// Sentences in which the controller names times are shown with those of the user's clock (web/src/lib/format.ts knows the same
-// ones).
-void tell_own_times(json::value& document) {
+// For people: what a terminal would obey is shown as text, and sentences in which the controller names times name those of the
+// user's clock (web/src/lib/format.ts knows the same ones).
+void make_readable(json::value& document) {
   if (json::array* list = document.if_array()) {
-    for (json::value& item : *list) tell_own_times(item);
+    for (json::value& item : *list) make_readable(item);
     return;
   }
+  const auto is_plain = [](char c) { return (c >= ' ' && c < 0x7f) || c == '\n' || c == '\t'; };
+  if (json::string* text = document.if_string(); text && !std::ranges::all_of(*text, is_plain))
+    *text = visible(std::string_view(*text));
   json::object* object = document.if_object();
   if (!object) return;
   const auto is_there = [&](const char* key) { return object->contains(key); };
@@ -89,7 +92,7 @@ void tell_own_times(json::value& document) {
     if (is_sentence && value.is_string())
       value = with_own_times(std::string(value.get_string()));
     else
-      tell_own_times(value);
+      make_readable(value);
   }
 }
 
@@ -110,7 +113,7 @@ Result<json::value> Context::call(const std::string& method, const std::string& 
   }
   if (response->status >= 400) return wire::error_from_problem(response->status, response->body);
   Result<json::value> document = wire::parse_json(response->body);
-  if (document.ok() && !is_for_programs()) tell_own_times(*document);
+  if (document.ok() && !is_for_programs()) make_readable(*document);
   return document;
 }
 

@@ -2,11 +2,14 @@
 
 #include <pwd.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "controller/checkpoint_relay.h"
 #include "controller/secret_text.h"
 #include "net/url.h"
+#include "wire/utf8.h"
 
 namespace sl::controller {
 namespace {
@@ -29,10 +32,20 @@ std::string name_of_user(uid_t user) {
   return found ? found->pw_name : std::to_string(user);
 }
 
+std::string_view bearer_of(std::string_view authorization) {
+  constexpr std::string_view scheme = "bearer ";
+  const auto is_same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
+  if (authorization.size() < scheme.size() ||
+      !std::equal(scheme.begin(), scheme.end(), authorization.begin(), [&](char b, char a) { return is_same(a, b); }))
+    return {};
+  authorization.remove_prefix(scheme.size());
+  authorization.remove_prefix(std::min(authorization.find_first_not_of(' '), authorization.size()));
+  return authorization;
+}
+
 std::string_view bearer_of(const net::Request& head) {
-  constexpr std::string_view scheme = "Bearer ";
   for (const auto& [name, value] : head.headers) {
-    if (name == "authorization" && value.starts_with(scheme)) return std::string_view(value).substr(scheme.size());
+    if (const std::string_view secret = bearer_of(value); name == "authorization" && !secret.empty()) return secret;
   }
   return {};
 }
@@ -64,6 +77,8 @@ Result<Identity> Admission::identify(const net::Request& head) {
   Result<Identity> identity = signed_in ? std::move(*signed_in) : who(head, host && net::is_loopback(host->host));
   const auto named = head.header("x-schedulearn-user");
   if (!identity.ok() || !named) return identity;
+  if (named->empty() || !wire::is_utf8(*named))
+    return invalid("bad-user", "X-Schedulearn-User names nobody: it is empty, or no UTF-8 text");
   if (Status may = may_act_for(*identity, *named); !may.ok()) return may.error();
   identity->user = *named;
   return identity;

@@ -60,6 +60,7 @@ std::string name_of_user(uid_t user);  // "mei", or its number as text
 
 // The secret in its header Authorization; empty: there is none.
 std::string_view bearer_of(const net::Request& head);
+std::string_view bearer_of(std::string_view authorization);  // of the value of that header; empty: of another kind
 
 // Error "not-your-name" if `identity` may not act for `user`.
 Status may_act_for(const Identity& identity, const std::string& user);

@@ -53,6 +53,21 @@ TEST(Admission, root_and_the_own_user_need_no_token_everybody_else_does) {
   EXPECT_EQ(who(admission, request({{"authorization", "Bearer a-token-of-some-length"}})), "1234*");
 }
 
+TEST(Admission, the_scheme_of_a_token_is_read_as_http_has_it) {
+  Admission admission("127.0.0.1", token, own_user, no_sessions, nobody_special);
+  for (const char* given : {"bearer a-token-of-some-length", "BEARER   a-token-of-some-length"})
+    EXPECT_EQ(who(admission, request({{"authorization", given}}, stranger)), "4321") << given;
+  EXPECT_EQ(bearer_of("Basic a-token-of-some-length"), "");
+  EXPECT_EQ(bearer_of("Bearer"), "");
+}
+
+TEST(Admission, whoever_acts_for_others_names_somebody) {
+  Admission admission("127.0.0.1", token, own_user, no_sessions, nobody_special);
+  EXPECT_EQ(who(admission, request({{"x-schedulearn-user", "mei"}}, 0)), "mei*");
+  for (const char* nobody : {"", "J\xfcrgen"})
+    EXPECT_EQ(who(admission, request({{"x-schedulearn-user", nobody}}, 0)), "bad-user") << nobody;
+}
+
 TEST(Admission, without_a_token_nobody_else_is_let_in_by_an_empty_one) {
   Admission admission("127.0.0.1", "", own_user, no_sessions, nobody_special);
   EXPECT_EQ(who(admission, request({{"authorization", "Bearer "}}, stranger)), "token-required");
@@ -163,6 +178,7 @@ TEST(BrowserSessions, unused_codes_are_bounded_and_make_room_when_they_expire) {
   BrowserSessions sessions(token, nobody_special, [&] { return now; });
   for (int i = 0; i < 1000; ++i) ASSERT_TRUE(sessions.make_code(of("mei")).ok());
   EXPECT_EQ(sessions.make_code(of("mei")).error().code, "too-many-links");
+  EXPECT_TRUE(sessions.make_code(of("bella")).ok()) << "who has made none";
   now = now + Duration::whole_seconds(300);
   EXPECT_TRUE(sessions.make_code(of("mei")).ok());
 }

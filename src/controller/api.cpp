@@ -20,6 +20,7 @@
 #include "wire/json.h"
 #include "wire/json_text.h"
 #include "wire/members.h"
+#include "wire/utf8.h"
 
 namespace sl::controller {
 namespace {
@@ -234,6 +235,7 @@ void Api::submit(Call call, bool legacy) {
     return with_past_states(*spec, {}, [this, call, spec = *spec](const Result<PastStates>& past) {
       if (!past.ok()) return call.fail(past.error());
       if (const Status checked = logic_.check(spec, *past); !checked.ok()) return call.fail(checked.error());
+      if (const Status has = has_names(spec); !has.ok()) return call.fail(has.error());
       forecast_submission(forecasts_, logic_, spec, call.now,
                           [call, spec](const std::optional<answers::Estimate>& estimate) {
                             call.send(200, answers::CheckedJob{.spec = {wire::to_value(spec)}, .estimate = estimate});
@@ -245,17 +247,30 @@ void Api::submit(Call call, bool legacy) {
 }
 
 Status Api::has_all(const wire::JobSpec& spec) const {
-  if (const Status has_code = snapshots_.use(spec); !has_code.ok()) return has_code;
+  const Status has_code = snapshots_.use(spec);
+  return has_code.ok() ? has_names(spec) : has_code;
+}
+
+// What the user has given a name. The code of a snapshot is sent only when the job is.
+Status Api::has_names(const wire::JobSpec& spec) const {
   if (const Status has_secrets = secrets_ ? secrets_->check(spec) : Status(); !has_secrets.ok()) return has_secrets;
   return notifications_ ? notifications_->check(spec.user, spec.notify) : Status();
+}
+
+// What a request with a key is found by again: keys of two users are not the same. Empty: it has none.
+Result<std::string> Api::idempotency_key_of(const Call& call) {
+  const std::string key = call.request.header("idempotency-key").value_or("");
+  if (key.size() > 200) return invalid("bad-idempotency-key", "an idempotency key has at most 200 bytes");
+  if (!wire::is_utf8(key)) return invalid("bad-idempotency-key", "an idempotency key is UTF-8 text");
+  return key.empty() ? key : call.user() + '\n' + key;
 }
 
 // `body`: with the same idempotency key, two requests are the same if they agree in it.
 void Api::submit(Call call, wire::JobSpec spec, const std::string& body, bool legacy) {
   if (const Status has = has_all(spec); !has.ok()) return call.fail(has.error());
-  Submission submission{std::move(spec), call.request.header("idempotency-key").value_or(""), hash_of(body)};
-  if (submission.idempotency_key.size() > 200)
-    return call.fail(invalid("bad-idempotency-key", "an idempotency key has at most 200 bytes"));
+  auto key = idempotency_key_of(call);
+  if (!key.ok()) return call.fail(key.error());
+  Submission submission{std::move(spec), std::move(*key), hash_of(body)};
   const auto answer = [this, call, legacy](const Result<JobId>& job) {
     if (!job.ok()) return call.fail(job.error());
     with_job(call, *job, [this, legacy](const Call& asked, const JobEntry& entry) {

@@ -305,6 +305,8 @@ class Api {
   void end_revoked(Instant now);
   // Whether the job can have its code and its secrets. Errors: "snapshot-missing", "no-such-secret", "no-such-channel".
   Status has_all(const wire::JobSpec& spec) const;
+  Status has_names(const wire::JobSpec& spec) const;
+  static Result<std::string> idempotency_key_of(const Call& call);
   boost::json::object openapi_document() const;
   // Error "media-type" if the body, `what`, is not JSON.
   static Status expect_json(const Call& call, const char* what);

@@ -34,8 +34,9 @@ Result<std::vector<Submission>> Api::read_batch(const Call& call) const {
     return invalid("bad-batch", fmt::format("a batch has 1 to {} jobs, not {}", jobs_max, body->jobs.size()))
         .hint("many jobs that differ in a number are an array: schedulearn submit --array 0-9999 …")
         .at("/jobs");
-  const std::string key = call.request.header("idempotency-key").value_or("");
-  if (key.size() > 200) return invalid("bad-idempotency-key", "an idempotency key has at most 200 bytes");
+  const auto key = idempotency_key_of(call);
+  if (!key.ok()) return key.error();
+  const std::string whole = hash_of(call.request.body);
   std::vector<Submission> submissions;
   for (const boost::json::value& job : body->jobs) {
     const std::size_t at = submissions.size();
@@ -45,8 +46,7 @@ Result<std::vector<Submission>> Api::read_batch(const Call& call) const {
     if (spec->user.empty()) spec->user = call.user();
     if (const Status may = may_act_for(call.identity, spec->user); !may.ok()) return in_batch(may.error(), at);
     if (const Status has = has_all(*spec); !has.ok()) return in_batch(has.error(), at);
-    submissions.push_back(
-        {std::move(*spec), key.empty() ? "" : fmt::format("{}#{}", key, at), hash_of(wire::json_text(job))});
+    submissions.push_back({std::move(*spec), key->empty() ? "" : fmt::format("{}\n{}", *key, at), whole});
   }
   return submissions;
 }

@@ -52,9 +52,7 @@ BrowserSessions::BrowserSessions(std::string token, const People& people, std::f
       cookie_name_("schedulearn_" + (token_.empty() ? "" : proof("name").substr(0, 8))),
       port_cookie_name_(cookie_name_ + "_port") {}
 
-std::string BrowserSessions::proof(const std::string& text) const {
-  return notify::hmac_sha256(token_, {text});
-}
+std::string BrowserSessions::proof(const std::string& text) const { return notify::hmac_sha256(token_, {text}); }
 
 // USER:BASIS:EXPIRES:RANDOM:PROOF, the first two percent-encoded.
 std::string BrowserSessions::claim(const Identity& identity, Instant expires, const std::string& purpose) const {
@@ -116,8 +114,10 @@ Result<BrowserSessions::Code> BrowserSessions::make_code(const Identity& identit
   const Instant now = clock_();
   const std::lock_guard lock(mutex_);
   std::erase_if(codes_, [now](const auto& code) { return code.second.expires <= now; });
-  if (codes_.size() >= codes_most)
-    return unavailable("too-many-links", fmt::format("{} links have been made and not used", codes_.size()))
+  const auto own =
+      std::ranges::count_if(codes_, [&](const auto& code) { return code.second.identity.user == identity.user; });
+  if (own >= codes_most)
+    return unavailable("too-many-links", fmt::format("{} has made {} links that were not used", identity.user, own))
         .hint("they expire within five minutes");
   Code code{random_text(), now + code_length};
   codes_[code.text] = {identity, code.expires};

@@ -211,9 +211,7 @@ std::string Channels::cookies_for(const std::string& cookies) const {
 }
 
 bool Channels::is_ours(const std::string& authorization) const {
-  constexpr std::string_view scheme = "Bearer ";
-  if (!authorization.starts_with(scheme)) return false;
-  const std::string_view secret = std::string_view(authorization).substr(scheme.size());
+  const std::string_view secret = bearer_of(authorization);
   return People::is_named(secret) || (!ports_.token.empty() && secret == ports_.token);
 }
 

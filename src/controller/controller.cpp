@@ -333,10 +333,8 @@ class LiveController : public Controller, private net::Handler, private Outside 
   static bool is_of_agent(const net::Request& head) {
     return head.path == "/api/v1/agent" || Channels::channel_of(head).has_value();
   }
-  // Whoever has a token made for a server or, from wherever, the controller's, or is an admin.
-  static bool may_be_agent(const Identity& identity) {
-    return identity.role == Role::agent || identity.is_admin() || identity.basis.starts_with("name:");
-  }
+  // An agent is sent the environments and secrets of all users.
+  static bool may_be_agent(const Identity& identity) { return identity.role == Role::agent || identity.is_admin(); }
   void on_request(net::Request request, std::shared_ptr<net::Reply> reply) override {
     if (web::is_for_page(request)) return reply->send(web::Page::embedded().answer(request));
     const bool is_open = is_public(request) || (is_description(request) && admission_.check_place(request).ok());

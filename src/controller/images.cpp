@@ -6,8 +6,14 @@
 
 namespace sl::controller {
 
-void Images::on_progress(const wire::ImageProgress& progress) {
-  if (const JobId id(progress.incarnation.job); book_.find(id)) pulls_[id] = progress;
+void Images::on_progress(const std::string& server, const wire::ImageProgress& progress) {
+  constexpr std::size_t text_most = 1'000;
+  const JobId id(progress.incarnation.job);
+  const JobEntry* entry = book_.find(id);
+  const store::PlacementRow* placement = entry ? latest_placement(*entry) : nullptr;
+  if (!placement || placement->server != server || incarnation_of(*placement) != progress.incarnation) return;
+  wire::ImageProgress& pull = pulls_[id] = progress;
+  for (std::string* text : {&pull.image, &pull.trouble}) *text = text->substr(0, text_most);
 }
 
 void Images::on_report(JobEntry& entry, const Job& job, const wire::AttemptReport& report, Instant now) {

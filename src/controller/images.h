@@ -13,7 +13,7 @@ class Images {
  public:
   Images(JobBook& book, Recorder& recorder) : book_(book), recorder_(recorder) {}
 
-  void on_progress(const wire::ImageProgress& progress);
+  void on_progress(const std::string& server, const wire::ImageProgress& progress);
   // Of the job's present attempt. Records which image it runs when that is first known.
   void on_report(JobEntry& entry, const Job& job, const wire::AttemptReport& report, Instant now);
 

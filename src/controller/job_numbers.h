@@ -22,7 +22,7 @@ class JobNumbers {
   std::int64_t next() const { return next_; }
   // Numbers up to `last` have been given out before. Returns whether this was unknown.
   bool skip(std::int64_t last) {
-    if (last < next_ || last > last_max) return false;
+    if (last < next_ || last > next_ + skipped_most) return false;
     restore(last + 1);
     return true;
   }
@@ -31,7 +31,7 @@ class JobNumbers {
   void on_durable(JobId job) { last_durable_ = std::max(last_durable_, job.value); }
 
  private:
-  static constexpr std::int64_t last_max = 1'000'000'000'000'000;  // a larger number was misread
+  static constexpr std::int64_t skipped_most = 10'000'000;  // more than a backup can lack: it was misread, or is a lie
   std::int64_t next_ = 1, last_durable_ = 0;
 };
 

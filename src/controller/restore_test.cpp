@@ -76,6 +76,14 @@ TEST_F(RestoreTest, a_restart_reports_no_server_down_whose_agent_comes_back) {
   EXPECT_EQ(world.events.back().to, "down");
 }
 
+TEST_F(RestoreTest, no_server_can_use_up_the_numbers) {
+  hello();
+  call("c", 900'000'000'000'000);
+  EXPECT_EQ(events("database.restored"), 0u);
+  submit(1), settle();
+  EXPECT_EQ(answers.at(0).value(), JobId(1));
+}
+
 TEST_F(RestoreTest, a_number_that_only_agents_know_stays_taken_after_the_next_restart_too) {
   hello();
   back_up();

@@ -147,7 +147,7 @@ void Sessions::on(SessionId session, const wire::CheckpointProgress& progress, I
 }
 
 void Sessions::on(SessionId session, const wire::ImageProgress& progress, Instant) {
-  if (agents_.by_session(session)) images_.on_progress(progress);
+  if (const Agent* agent = agents_.by_session(session)) images_.on_progress(agent->hello.server, progress);
 }
 
 void Sessions::on(SessionId session, const wire::Telemetry& telemetry, Instant now) {

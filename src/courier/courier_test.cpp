@@ -2,6 +2,7 @@
 #include "courier/courier.h"
 
 #include <gtest/gtest.h>
+#include <ifaddrs.h>
 #include <netdb.h>
 
 #include <optional>
@@ -53,6 +54,18 @@ std::string name_of_this_machine() {
     if (is_loopback) return name;
   }
   return "";
+}
+
+TEST(Hosts, this_machine_is_refused_by_its_addresses_in_networks_too) {
+  ifaddrs* list = nullptr;
+  ASSERT_EQ(::getifaddrs(&list), 0);
+  for (const ifaddrs* each = list; each; each = each->ifa_next) {
+    if (!each->ifa_addr || each->ifa_addr->sa_family != AF_INET) continue;
+    const std::string address = address_text(*each->ifa_addr);
+    EXPECT_EQ(code_of("http://" + address + "/hook"), "host-not-allowed") << address;
+    EXPECT_EQ(code_of("http://[::ffff:" + address + "]/hook"), "host-not-allowed") << address;
+  }
+  ::freeifaddrs(list);
 }
 
 TEST(Hosts, those_of_this_machine_and_its_link_are_refused_in_every_spelling) {

@@ -1,6 +1,7 @@
 #include "courier/hosts.h"
 
 #include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
 
@@ -15,9 +16,24 @@
 namespace sl::courier {
 namespace {
 
+// Whether a network interface of this machine has an address for which this is true.
+template <typename IsIt>
+bool has_interface(IsIt is_it) {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return false;
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> all(list, ::freeifaddrs);
+  for (const ifaddrs* each = list; each; each = each->ifa_next) {
+    if (each->ifa_addr && is_it(*each->ifa_addr)) return true;
+  }
+  return false;
+}
+
 bool is_reserved_v4(std::uint32_t address) {  // in host byte order
   const std::uint32_t first = address >> 24;
-  return first == 0 || first == 127 || (address >> 16) == 0xA9FE || first >= 224;
+  if (first == 0 || first == 127 || (address >> 16) == 0xA9FE || first >= 224) return true;
+  return has_interface([address](const sockaddr& own) {
+    return own.sa_family == AF_INET && ntohl(reinterpret_cast<const sockaddr_in&>(own).sin_addr.s_addr) == address;
+  });
 }
 
 std::uint32_t v4_at(const unsigned char* bytes) {
@@ -38,8 +54,13 @@ bool stands_for_reserved_v4(const unsigned char* bytes) {
 
 bool is_reserved_v6(const in6_addr& address) {
   const unsigned char* bytes = address.s6_addr;
-  return IN6_IS_ADDR_LOOPBACK(&address) || IN6_IS_ADDR_UNSPECIFIED(&address) || IN6_IS_ADDR_MULTICAST(&address) ||
-         IN6_IS_ADDR_LINKLOCAL(&address) || stands_for_reserved_v4(bytes);
+  if (IN6_IS_ADDR_LOOPBACK(&address) || IN6_IS_ADDR_UNSPECIFIED(&address) || IN6_IS_ADDR_MULTICAST(&address) ||
+      IN6_IS_ADDR_LINKLOCAL(&address) || stands_for_reserved_v4(bytes))
+    return true;
+  return has_interface([&address](const sockaddr& own) {
+    return own.sa_family == AF_INET6 &&
+           IN6_ARE_ADDR_EQUAL(&reinterpret_cast<const sockaddr_in6&>(own).sin6_addr, &address);
+  });
 }
 
 // A host that is an address, not a name.

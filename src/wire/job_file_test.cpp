@@ -297,6 +297,22 @@ constexpr BadFile bad_files[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Table, BadJobFile, testing::ValuesIn(bad_files), place_of);
 
+TEST(JobFile, whole_numbers_beyond_those_of_jobs_are_refused_or_kept_as_they_are) {
+  for (const char* key : {"after", "after_any"}) {
+    const std::string text = std::string(R"({"command": "x", ")") + key + R"(": [10000000000000000000]})";
+    EXPECT_EQ(parse_job_json(text, "/").error().code, "bad-after") << key;
+  }
+  const auto spec = parse_job_json(R"({"command": "x {a}", "matrix": {"a": [10000000000000000000, -3]}})", "/");
+  ASSERT_TRUE(spec.ok()) << spec.error().message;
+}
+
+TEST(JobFile, keys_do_not_nest_without_end) {
+  std::string deep = "a";
+  for (int i = 0; i < 200'000; ++i) deep += ".a";
+  EXPECT_EQ(parse_job_toml(deep + " = 1", "/").error().code, "malformed-toml");
+  EXPECT_EQ(parse_job_toml("[" + deep + "]", "/").error().code, "malformed-toml");
+}
+
 TEST(JobFile, a_command_that_starts_torchrun_itself_needs_no_launch) {
   const auto refused = [](const std::string& command) {
     return parse_job_toml("command = " + command + "\nlaunch = \"torchrun\"", "/").error().message;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <boost/json.hpp>
 #include <sstream>
 
@@ -34,6 +35,12 @@ boost::json::value convert(const toml::node& node) {
 }  // namespace
 
 Result<boost::json::object> toml_to_json(std::string_view text) {
+  // Keys such as a.b.c nest tables, which are taken apart one in the other: so many would exhaust the stack.
+  constexpr std::ptrdiff_t dots_most = 5'000;
+  if (std::count(text.begin(), text.end(), '.') > dots_most)
+    return invalid("malformed-toml",
+                   "this has more than " + std::to_string(dots_most) + " dots, which is too much for TOML here")
+        .hint("the same as JSON has no such limit");
   try {
     return convert(toml::parse(text)).as_object();
   } catch (const toml::parse_error& error) {

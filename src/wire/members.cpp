@@ -60,7 +60,8 @@ Result<std::string> value_text(const json::value& value, const std::string& at) 
     std::array<char, 40> text{};
     return std::string(text.data(), std::to_chars(text.data(), text.data() + text.size(), value.get_double()).ptr);
   }
-  if (value.is_number()) return std::to_string(value.to_number<std::int64_t>());
+  if (value.is_uint64()) return std::to_string(value.get_uint64());
+  if (value.is_int64()) return std::to_string(value.get_int64());
   return detail::wrong_type(at, "a number, a text, true or false");
 }
 
@@ -185,15 +186,16 @@ Status validate_members(const JobSpec& spec) {
 }
 
 Status read_after(const json::value& value, const std::string& at, std::vector<std::int64_t>& into) {
-  const auto is_number = [](const json::value& item) { return item.is_int64() || item.is_uint64(); };
   if (value.is_null()) return {};
   const json::array one = {value};
   for (const json::value& item : value.is_array() ? value.get_array() : one) {
-    if (!is_number(item))
+    json::error_code not_whole;  // or beyond 2^63
+    const auto id = item.is_double() || !item.is_number() ? 0 : item.to_number<std::int64_t>(not_whole);
+    if (id == 0 || not_whole)
       return invalid("bad-after", "the jobs to start after are named by their numbers")
           .note("schedulearn submit also knows names and last")
           .at(at);
-    into.push_back(item.to_number<std::int64_t>());
+    into.push_back(id);
   }
   return {};
 }

@@ -155,6 +155,33 @@ class Roles(PeopleLab):
                 said += piece
             return said
 
+    def test_an_idempotency_key_belongs_to_its_user_and_to_all_of_a_batch(self):
+        mei, bella = self.add("mei"), self.add("bella")
+        job = {"command": "true", "workdir": "/"}
+        headers = {"Idempotency-Key": "nightly"}
+        ids = [self.ask(secret, "POST", "/api/v1/jobs", job, **headers)[1]["id"] for secret in (mei, bella, mei)]
+        self.assertEqual([ids[0] == ids[1], ids[0] == ids[2]], [False, True])
+        batch = {"Idempotency-Key": "batch"}
+        made = [each["id"] for each in self.ask(mei, "POST", "/api/v1/jobs/batch", {"jobs": [job, job]}, **batch)[1]["items"]]
+        self.assertEqual([each["id"] for each in self.ask(mei, "POST", "/api/v1/jobs/batch", {"jobs": [job, job]}, **batch)[1]["items"]], made)
+        for other in ([job], [job, job, job]):
+            self.assertEqual(self.code(mei, "POST", "/api/v1/jobs/batch", {"jobs": other}, **batch), "idempotency-key-reused")
+        self.assertEqual(self.code(mei, "POST", "/api/v1/jobs", job, **{"Idempotency-Key": "\xff"}), "bad-idempotency-key")
+
+    def test_a_link_for_somebody_else_gives_that_user_s_rights(self):
+        self.add("vic", "viewer")
+        made = json.loads(self.lab.request("POST", "/api/v1/sessions/link", headers={"X-Schedulearn-User": "vic"})[2])
+        status, _, text = self.lab.request("POST", "/api/v1/sessions", headers={"X-Schedulearn-Code": made["code"]})
+        self.assertEqual((status, json.loads(text)["user"], json.loads(text)["role"]), (201, "vic", "viewer"))
+
+    def test_numbers_that_no_machine_has_end_no_controller(self):
+        huge = 10 ** 19
+        for body in ({"after": [huge]}, {"after_any": [huge]}, {"matrix": {"a": [huge]}}):
+            self.lab.request("POST", "/api/v1/jobs?dry_run=true", {"command": "true", "workdir": "/", **body})
+        deep = ".".join("a" * 20_000) + " = 1"
+        self.lab.request("POST", "/api/v1/jobs?dry_run=true", deep, {"Content-Type": "application/toml"})
+        self.assertEqual(self.lab.request("GET", "/healthz")[0], 200)
+
     def test_only_admins_and_holders_of_the_controller_s_token_are_agents(self):
         for role in ("viewer", "user"):
             secret = self.add(f"an-{role}", role)
