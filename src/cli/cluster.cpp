@@ -286,8 +286,9 @@ int list_gpus(const Context& context) {
   table.may_shrink(0, {6, 5, 4, 3});
   for (const json::value& gpu : value_at(*list, "items").as_array()) {
     std::string jobs;
-    for (const json::value& job : value_at(gpu, "job_ids").as_array())
-      jobs += fmt::format("{}{}", jobs.empty() ? "" : ",", job.to_number<std::int64_t>());
+    const json::array* const tenants = value_at(gpu, "job_ids").if_array();
+    for (const json::value& job : tenants ? *tenants : json::array{})
+      jobs += fmt::format("{}{:.0f}", jobs.empty() ? "" : ",", job.to_number<double>());
     table.add({text_at(gpu, "identifier"), text_at(gpu, "condition"), jobs.empty() ? "–" : jobs,
                percent(value_at(gpu, "utilization_pct")), memory_text(gpu), text_at(gpu, "name"), isolation_text(gpu),
                value_at(gpu, "simulated") == json::value(true) ? "simulated" : outsider_text(gpu)});
