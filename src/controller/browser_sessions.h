@@ -57,7 +57,7 @@ class BrowserSessions {
   bool is_ours(const std::string& cookie) const { return cookie == cookie_name_ || cookie == port_cookie_name_; }
   std::string ending_cookie() const;  // of the Set-Cookie header that makes a browser forget its half
 
-  // Error "no-sessions"; "too-many-links" while a thousand codes are unused.
+  // Error "no-sessions"; "too-many-links" while a thousand codes of this user are unused.
   Result<Code> make_code(const Identity& identity);
   // Who made the code that this request carries; it can still be used.
   std::optional<Identity> maker_of_code(const net::Request& head) const;

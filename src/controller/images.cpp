@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "controller/checkpoints.h"
+#include "controller/incarnations.h"
 
 namespace sl::controller {
 
@@ -10,8 +11,7 @@ void Images::on_progress(const std::string& server, const wire::ImageProgress& p
   constexpr std::size_t text_most = 1'000;
   const JobId id(progress.incarnation.job);
   const JobEntry* entry = book_.find(id);
-  const store::PlacementRow* placement = entry ? latest_placement(*entry) : nullptr;
-  if (!placement || placement->server != server || incarnation_of(*placement) != progress.incarnation) return;
+  if (!entry || !has_part_on(server, *entry, progress.incarnation)) return;
   wire::ImageProgress& pull = pulls_[id] = progress;
   for (std::string* text : {&pull.image, &pull.trouble}) *text = text->substr(0, text_most);
 }

@@ -131,4 +131,10 @@ bool knows(const JobEntry& entry, const Incarnation& incarnation) {
                      [&](const store::PlacementRow& row) { return incarnation_of(row) == incarnation; });
 }
 
+bool has_part_on(const std::string& server, const JobEntry& entry, const Incarnation& incarnation) {
+  return std::ranges::any_of(entry.placements, [&](const store::PlacementRow& row) {
+    return row.server == server && incarnation_of(row) == incarnation;
+  });
+}
+
 }  // namespace sl::controller

@@ -62,5 +62,7 @@ struct Output {
 Output output_of(const JobEntry& entry, int attempt, int rank = 0);
 // Whether it is one of the job's incarnations, past or present.
 bool knows(const JobEntry& entry, const Incarnation& incarnation);
+// Whether this server has a part of it: what others tell of it is not true.
+bool has_part_on(const std::string& server, const JobEntry& entry, const Incarnation& incarnation);
 
 }  // namespace sl::controller

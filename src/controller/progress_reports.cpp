@@ -71,10 +71,7 @@ void count(JobEntry& entry, const Job& job, const wire::Progress& progress) {
 
 void ProgressReports::on_foreign_gpu_use(const std::string& server, const wire::ForeignGpuUse& use, Instant now) {
   const JobEntry* entry = book_.find(JobId(use.incarnation.job));
-  const auto ran_here = [&](const store::PlacementRow& row) {
-    return row.server == server && incarnation_of(row) == use.incarnation;
-  };
-  if (!entry || std::ranges::none_of(entry->placements, ran_here)) return;
+  if (!entry || !has_part_on(server, *entry, use.incarnation)) return;
   const std::string program = use.program.empty() ? "" : " (" + use.program + ")";
   recorder_.write_event({.at_us = now.us,
                          .kind = "job.foreign_gpu",

@@ -246,7 +246,11 @@ class PolicyTest(LabTest):
         self.assertIn(f"line {at + 1}", told.stdout)
         self.assertIn("differences  1", told.stdout)
         forged.write_text("".join(lines[:50]) + '{"in":"tu')
-        self.assertIn("is incomplete", self.lab.cli("controller", "replay", str(forged), check=False).stdout)
+        self.assertIn("its end is missing", self.lab.cli("controller", "replay", str(forged), check=False).stdout)
+        forged.write_text("".join(lines[:at]))  # what the last input led to had not been written
+        cut = self.lab.cli("controller", "replay", str(forged)).stdout
+        self.assertIn("differences  0", cut)
+        self.assertIn("its end is missing", cut)
         forged.write_text("{}\n")
         self.assertIn("bad-recording", self.lab.cli("controller", "replay", str(forged), check=False).stderr)
 
