@@ -123,16 +123,17 @@ Result<std::vector<PolicyChoice>> choose_policies(const std::vector<std::string>
   Result<std::vector<Grid>> grid = parse_grid(parameters);
   if (!grid.ok()) return grid.error();
   std::vector<SharedEntry> entries;
+  const auto add = [&](SharedEntry entry) {  // a built-in one that is named twice counts once
+    if (std::ranges::find(entries, entry) == entries.end()) entries.push_back(std::move(entry));
+  };
   for (const std::string& name : names) {
     if (name == "all") {
-      for (const PolicyEntry& entry : policies()) entries.push_back(built_in(entry));
+      for (const PolicyEntry& entry : policies()) add(built_in(entry));
       continue;
     }
     auto entry = find_entry(name, reader);
     if (!entry.ok()) return entry.error();
-    const bool is_there =
-        std::ranges::any_of(entries, [&](const SharedEntry& other) { return other->info.name == (*entry)->info.name; });
-    if (!is_there) entries.push_back(std::move(*entry));
+    add(std::move(*entry));
   }
   std::vector<PolicyChoice> choices;
   for (const SharedEntry& entry : entries) {

@@ -133,6 +133,16 @@ class OtherUserTest(LabTest):
             self.assertEqual(stat.S_IMODE((folder / name).stat().st_mode), 0o600, name)
 
 
+class NumbersTest(LabTest):
+    def test_numbers_that_no_machine_has_end_no_controller(self):
+        huge = 10 ** 19
+        for body in ({"after": [huge]}, {"after_any": [huge]}, {"matrix": {"a": [huge]}}):
+            self.lab.request("POST", "/api/v1/jobs?dry_run=true", {"command": "true", "workdir": "/", **body})
+        deep = ".".join("a" * 20_000) + " = 1"
+        self.lab.request("POST", "/api/v1/jobs?dry_run=true", deep, {"Content-Type": "application/toml"})
+        self.assertEqual(self.lab.request("GET", "/healthz")[0], 200)
+
+
 class DataFolderTest(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="schedulearn-test-"))
