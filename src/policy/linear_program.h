@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace sl {
@@ -13,14 +14,17 @@ class LinearProgram {
 
   void set_objective(std::size_t variable, double coefficient) { objective_[variable] = coefficient; }
   // sum of coefficient * variable <= bound; bound >= 0.
-  void add_row(const std::vector<std::pair<std::size_t, double>>& terms, double bound);
+  void add_row(std::vector<std::pair<std::size_t, double>> terms, double bound);
   // The best x; nothing if the objective is unbounded.
   std::optional<std::vector<double>> solve() const;
 
  private:
+  struct Row {
+    std::vector<std::pair<std::size_t, double>> terms;
+    double bound = 0;
+  };
   std::vector<double> objective_;
-  std::vector<std::vector<double>> rows_;
-  std::vector<double> bounds_;
+  std::vector<Row> rows_;
 };
 
 }  // namespace sl

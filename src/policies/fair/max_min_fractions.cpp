@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "policy/linear_program.h"
 
@@ -121,10 +122,10 @@ std::vector<std::vector<double>> max_min_fractions(const std::vector<FairClass>&
       use[shares[v].type].emplace_back(v, c.jobs * c.gpus);
       program.set_objective(v, tie_weight * shares[v].value * c.jobs / jobs);
     }
-    program.add_row(gets, 0);
-    program.add_row(time, 1);
+    program.add_row(std::move(gets), 0);
+    program.add_row(std::move(time), 1);
   }
-  for (std::size_t j = 0; j < gpus_by_type.size(); ++j) program.add_row(use[j], gpus_by_type[j]);
+  for (std::size_t j = 0; j < gpus_by_type.size(); ++j) program.add_row(std::move(use[j]), gpus_by_type[j]);
   const auto x = program.solve();
   for (std::size_t v = 0; x && v < shares.size(); ++v)
     fractions[shares[v].of_class][shares[v].type] = std::clamp((*x)[v], 0.0, 1.0);

@@ -19,6 +19,7 @@ struct FairClass {
   double gpus = 1;  // of each job
   double weight = 1;
   std::vector<double> speed;  // by type; 0: cannot use it
+  friend bool operator==(const FairClass&, const FairClass&) = default;
 };
 
 // By class and type: the fraction of time each job of the class gets there.

@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <cmath>
+#include <map>
+
+#include "policies/fair/served_jobs.h"
 #include "policy/linear_program.h"
 #include "support/forgetful.h"
 #include "support/workload.h"
@@ -109,6 +113,44 @@ RC_GTEST_PROP(MaxMinProperty, what_is_given_is_there_and_nobody_gets_less_than_a
   RC_ASSERT(least >= least_equal * (1 - 1e-3));
 }
 
+// Jobs come and leave, time passes, and chunks are visited and made anew, as decisions do it.
+RC_GTEST_PROP(ServedJobsProperty, each_is_in_one_chunk_and_no_further_behind_than_it_says, ()) {
+  Random random(*rc::gen::arbitrary<std::uint64_t>());
+  ServedJobs jobs;
+  std::map<std::uint32_t, ServedJobs::Served> waiting;  // by job
+  const auto still_waits = [&](const ServedJobs::Served& job) {
+    const auto at = waiting.find(job.job.value);
+    return at != waiting.end() && at->second.entry == job.entry;
+  };
+  Instant now = Instant::at_seconds(1e6);
+  for (std::uint32_t step = 0; step < 3000; ++step) {
+    now = now + Duration::seconds(random.uniform() * 60);
+    const auto job = static_cast<std::uint32_t>(random.integer(0, 2000));
+    if (random.uniform() < .7) {
+      const double had_s = random.uniform() < .1 ? 0 : std::pow(10, random.uniform() * 6 - 1);
+      waiting[job] = {JobIndex(job), step, now - Duration::seconds(random.uniform() * 1e6), had_s};
+      jobs.add(waiting[job], now);
+    } else {
+      waiting.erase(job);
+    }
+    if (step % 20 != 0) continue;
+    std::map<std::uint32_t, int> found;
+    std::vector<ServedJobs::Due> due = jobs.due(now, still_waits);
+    while (!due.empty()) {
+      const double at_most = due.front().at_most * (1 + 1e-9);
+      ServedJobs::Chunk& chunk = jobs.take(due);
+      for (const ServedJobs::Served& one : chunk.jobs) {
+        if (!still_waits(one)) continue;
+        ++found[one.job.value];
+        RC_ASSERT(ServedJobs::life_per_run((now - one.submitted).to_seconds(), one.had_s) <= at_most);
+      }
+      if (random.uniform() < .2) chunk.visit(now, still_waits, [](const ServedJobs::Served&) {});
+    }
+    RC_ASSERT(found.size() == waiting.size());
+    for (const auto& [index, times] : found) RC_ASSERT(times == 1);
+  }
+}
+
 // Three jobs of 720 s, two GPUs, rounds of 360 s: no job waits more than one round at a time.
 TEST(MaxMin, rounds_realize_the_fractions) {
   Cluster cluster({2}, "max_min");
@@ -192,7 +234,8 @@ TEST(MaxMin, a_job_whose_number_of_gpus_is_edited_waits_no_longer_with_those_it_
   EXPECT_EQ(cluster.state(3), JobState::running);
 }
 
-// Where each job ran in each round, while jobs come, end, are edited, and report how fast they are on a type.
+// Where each job ran in each round, while jobs come, end, are edited, and report how fast they are on a type, also when
+// they have stopped meanwhile, and a server joins.
 std::vector<std::string> random_rounds(std::uint64_t seed, bool forgets) {
   Random random(seed);
   Cluster cluster({2, 3}, forgets ? std::make_unique<test::Forgetful>("max_min", 1) : Cluster::make("max_min"));
@@ -205,6 +248,11 @@ std::vector<std::string> random_rounds(std::uint64_t seed, bool forgets) {
   std::int64_t last = 0;
   for (int step = 1; step <= 60; ++step) {
     cluster.at(90.0 * step);
+    if (step == 30) {
+      ServerDescription server = cluster.core.servers()[ServerIndex(0)].description;
+      server.name = "late";
+      cluster.feed(ServerJoined{server});
+    }
     const std::int64_t job = random.integer(1, 6) + std::max<std::int64_t>(0, last - 6);
     const double chance = random.uniform();
     if (chance < .3) {
@@ -216,14 +264,12 @@ std::vector<std::string> random_rounds(std::uint64_t seed, bool forgets) {
       cluster.turn();
     } else if (chance < .5) {
       cluster.feed(JobEdited{.job = JobId(job), .gpus = static_cast<int>(random.integer(1, 2))});
-    } else if (cluster.state(job) != JobState::running) {
-      cluster.turn();
     } else if (chance < .9) {
       SpeedSample speed;
       speed.gpu_type = GpuTypeIndex(static_cast<std::uint32_t>(random.integer(0, 1)));
       speed.steps_per_s = static_cast<double>(random.integer(1, 9));
       cluster.feed(AttemptProgressed{.job = JobId(job), .attempt = cluster.job(job).attempt, .speed = speed});
-    } else {
+    } else if (cluster.state(job) == JobState::running) {
       cluster.finish(job);
     }
     for (std::int64_t id = 1; id <= last; ++id) places.push_back(cluster.has(id) ? cluster.where(id) : "");
