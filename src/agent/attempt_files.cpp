@@ -154,7 +154,8 @@ Result<CheckpointPlace> AttemptFiles::checkpoint_place(const std::string& key, c
     return invalid("checkpoint-refused", place.folder + " is a folder of " + order.spec.user +
                                              ", into which the agent copies nothing as root");
   const bool has_workdir = !order.spec.image || !order.spec.workdir.empty();
-  if (is_named && has_workdir && !std::filesystem::is_directory(order.spec.workdir))
+  std::error_code unreadable;
+  if (is_named && has_workdir && !std::filesystem::is_directory(order.spec.workdir, unreadable))
     return invalid("checkpoint-refused", "there is no folder " + order.spec.workdir);  // a job cannot start either
   if (is_named && has_workdir && contains(place.folder, order.spec.workdir))
     return invalid("checkpoint-refused", place.folder + " is the job's working directory or contains it");
@@ -289,7 +290,8 @@ std::optional<AttemptFiles::Checkpoint> AttemptFiles::on_end(const std::string& 
   if (has_nothing && notes.checkpoint_folder.empty()) return std::nullopt;
   const std::string folder = notes.checkpoint_folder.empty() ? notes.job_dir + "/checkpoints" : notes.checkpoint_folder;
   const std::string own = folder + "/" + job_subfolder(job_id);
-  const auto facts = look_into(std::filesystem::is_directory(own) ? own : folder);
+  std::error_code unreadable;
+  const auto facts = look_into(std::filesystem::is_directory(own, unreadable) ? own : folder);
   if (!facts) return std::nullopt;
   Checkpoint checkpoint{facts->bytes, {}};
   const auto stop = stops_.find(key);

@@ -97,7 +97,8 @@ void Channels::put_at_terminal(const std::string& user, LaunchOrder& launch) con
 }
 
 void Channels::start_terminal(const std::string& key) {
-  if (fs::exists(terminal_folder(key) + own_terminal)) return;
+  std::error_code missing;
+  if (fs::exists(terminal_folder(key) + own_terminal, missing)) return;
   ::mkdir(terminal_folder(key).c_str(), 0700);
   ports_.start(key, {program_, terminal_folder(key), socket_name, std::to_string(settings_.shell_keep_s),
                      container_folder(key)});

@@ -82,6 +82,21 @@ TEST_F(CheckpointPlacesTest,
   EXPECT_FALSE(files->on_end(key_of(made.incarnation), 7, false)) << "it has left nothing";
 }
 
+// Whatever a job leaves there.
+TEST_F(CheckpointPlacesTest, a_link_that_leads_to_itself_ends_no_agent) {
+  wire::StartAttempt made = order("kept");
+  made.incarnation.job = 7;
+  const std::string key = key_of(made.incarnation);
+  ASSERT_TRUE(files->prepare(key, made, {}, {}).ok());
+  fs::create_directories(top / "work/kept");
+  fs::create_symlink("job-7", top / "work/kept/job-7");
+  std::ofstream(top / "work/kept/model") << "12345";
+  EXPECT_TRUE(files->on_end(key, 7, false));
+  fs::remove_all(top / "work");
+  fs::create_symlink("work", top / "work");
+  EXPECT_EQ(place("states"), "checkpoint-refused");
+}
+
 TEST_F(CheckpointPlacesTest, without_a_name_it_is_the_job_s_own_folder) {
   EXPECT_EQ(place(""), "data/jobs/7.100.c/checkpoints own");
   run("", 2);

@@ -340,7 +340,7 @@ LauncherState Containers::explain(LauncherState state) {
     return state;
   }
   const bool is_news = unbegun_.erase(state.key) > 0;
-  if (state.state == "running") refusals_.erase(job_of(state.key));
+  if (state.state == "running") refusals_.erase(job_of(state.key)), refused_kinds_.clear();
   if (state.state != "exited") return state;
   const bool may_be_left = ::access((folder_of(state.key) + "/end").c_str(), F_OK) == 0;
   if (may_be_left) sweeps_.ask();
@@ -351,12 +351,29 @@ LauncherState Containers::explain(LauncherState state) {
   return state;
 }
 
-// The engine may be out of order, or this container impossible: what is refused again and again has failed.
+// This container may be impossible: what is refused again and again has failed. Or the engine is out of order: so it
+// seems once it has refused containers of different kinds, and none has begun since.
 void Containers::note_refusal(LauncherState& state) {
   const std::size_t tries = refusals_[job_of(state.key)]++;
-  if (tries < pauses.size()) return do_without(state.failure_message, pauses[tries]);
+  if (tries < pauses.size()) {
+    refused_kinds_.insert(kind_of(state.key));
+    if (refused_kinds_.size() < 2) return;
+    refused_kinds_.clear();
+    return do_without(state.failure_message, pauses[tries]);
+  }
   refusals_.erase(job_of(state.key));
   state.failure_kind = "setup";
+}
+
+// What an engine may refuse about a container, the same for all jobs of an array.
+std::string Containers::kind_of(const std::string& key) const {
+  const Result<container::Order> order = container::read_order(folder_of(key));
+  if (!order.ok()) return "";
+  std::string kind =
+      fmt::format("{} {} {} {}", order->image, order->processes_max, order->shm_bytes, order->memory_bytes.value_or(0));
+  for (const container::NamedFolder& folder : order->named_folders)
+    kind += fmt::format(" {}:{}", folder.from, folder.to);
+  return kind;
 }
 
 void Containers::watch_beginnings() {

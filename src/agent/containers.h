@@ -6,8 +6,8 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "agent/agent.h"
@@ -73,6 +73,7 @@ class Containers {
   void take(const Result<std::string>& version, const std::string& socket);
   void do_without(const std::string& why, Duration at_least);
   void note_refusal(LauncherState& state);
+  std::string kind_of(const std::string& key) const;
   bool has_begun(const std::string& key) const;
   bool is_at_terminal(const std::string& key) const;
   void watch_beginnings();
@@ -90,6 +91,7 @@ class Containers {
   std::map<std::string, LauncherState> unbegun_;       // whose containers are being made
   std::shared_ptr<net::EventLoop::Timer> beginnings_;  // null: none is awaited
   std::map<std::string, std::size_t> refusals_;        // by job: how often the engine has not made its container
+  std::set<std::string> refused_kinds_;                // of containers, since one has begun
   container::Sweeps sweeps_;
   std::map<std::string, std::shared_ptr<Search>> searches_;
   std::map<std::string, container::ImageFacts> images_;  // of attempts that are about to start

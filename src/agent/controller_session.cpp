@@ -1,7 +1,10 @@
 #include "agent/controller_session.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
+
+#include "wire/error.h"
 
 namespace sl::agent {
 namespace {
@@ -36,14 +39,27 @@ void ControllerSession::connect() {
   result.on_open = [this, alive = std::weak_ptr(alive_)](std::shared_ptr<net::WebSocket> socket) {
     if (!alive.expired()) on_open(std::move(socket));
   };
-  result.on_error = [this, alive = std::weak_ptr(alive_)](const Error&) {
-    if (!alive.expired()) retry();
+  result.on_error = [this, alive = std::weak_ptr(alive_)](const Error& error) {
+    if (!alive.expired()) say("cannot join: " + error.message), retry();
+  };
+  result.on_refused = [this, alive = std::weak_ptr(alive_)](int status, const std::string& body) {
+    if (alive.expired()) return;
+    const Error error = wire::error_from_problem(status, body);
+    say("the controller refuses this agent: " + error.message + " [" + error.code + "]");
+    retry();
   };
   connecting_ = net::connect_websocket(loop_, url_, headers_, std::move(result));
 }
 
+// It tries again and again; the same is said once.
+void ControllerSession::say(const std::string& why) {
+  if (why != said_) std::fprintf(stderr, "schedulearn agent: %s\n", why.c_str());
+  said_ = why;
+}
+
 void ControllerSession::on_open(std::shared_ptr<net::WebSocket> socket) {
   socket_ = std::move(socket);
+  said_.clear();
   net::WebSocket::Callbacks callbacks;
   callbacks.on_message = [this, alive = std::weak_ptr(alive_), number = ++number_](const std::string& text) {
     if (!alive.expired() && number == number_) on_text(text);

@@ -34,6 +34,7 @@ class ControllerSession {
   void on_open(std::shared_ptr<net::WebSocket> socket);
   void on_text(const std::string& text);
   void lose();
+  void say(const std::string& why);
   void retry();
 
   net::EventLoop& loop_;
@@ -42,7 +43,8 @@ class ControllerSession {
   Events events_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
   std::shared_ptr<net::WebSocket> socket_;
-  int number_ = 0;  // counts sockets
+  int number_ = 0;    // counts sockets
+  std::string said_;  // why it has not joined, as told last
   std::shared_ptr<void> connecting_;
   std::shared_ptr<net::EventLoop::Timer> retry_;
   double retry_s_;

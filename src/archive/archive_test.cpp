@@ -3,12 +3,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "archive/code_archive.h"
 #include "archive/code_diff.h"
@@ -141,6 +143,52 @@ TEST_F(ArchiveTest, a_repository_inside_belongs_to_the_code_with_what_git_sees_i
   const auto found = code_of_repository(code());
   ASSERT_TRUE(found.ok()) << found.error().message;
   EXPECT_EQ(joined(found->files), "inner/.gitignore inner/net.py train.py");
+}
+
+// Data that was moved to a larger disk: git still lists what was in the folder.
+TEST_F(ArchiveTest, of_a_folder_that_became_a_link_there_is_the_link) {
+  write("train.py"), write("data/deep/labels.csv");
+  commit();
+  fs::rename(code() + "/data", top / "disk");
+  fs::create_directory_symlink(top / "disk", code() + "/data");
+  for (const auto& found : {code_of_repository(code()), code_of_folder(code())}) {
+    ASSERT_TRUE(found.ok()) << found.error().message;
+    EXPECT_EQ(joined(found->files), "data train.py");
+    ASSERT_TRUE(pack(*found, tar()).ok());
+    const Status done = unpack(tar(), unpacked());
+    ASSERT_TRUE(done.ok()) << done.error().message;
+    EXPECT_TRUE(fs::is_symlink(unpacked() + "/data"));
+    fs::remove_all(unpacked());
+  }
+}
+
+TEST_F(ArchiveTest, a_repository_inside_that_cannot_be_read_is_an_error) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root reads everything";
+  write("train.py"), write("inner/net.py");
+  ASSERT_TRUE(run_program({"git", "-C", code() + "/inner", "init", "--quiet"}).ok());
+  commit();
+  fs::permissions(code() + "/inner", fs::perms::none);
+  EXPECT_EQ(code_of_repository(code()).error().code, "snapshot-failed");
+  fs::permissions(code() + "/inner", fs::perms::owner_all);
+}
+
+// Other trainings write in the folder, and what is temporary goes.
+TEST_F(ArchiveTest, what_grows_or_goes_while_it_is_packed_does_not_stop_it) {
+  write("train.py"), write("gone.tmp"), write("train.log", std::string(50'000'000, 'x'));
+  const auto found = code_of_folder(code());
+  ASSERT_TRUE(found.ok());
+  fs::remove(code() + "/gone.tmp");
+  std::atomic<bool> is_over = false;
+  std::thread writer([&] {
+    for (std::ofstream log(code() + "/train.log", std::ios::app); !is_over;) log << "more" << std::flush;
+  });
+  const Status packed = pack(*found, tar());
+  is_over = true;
+  writer.join();
+  ASSERT_TRUE(packed.ok()) << packed.error().message;
+  ASSERT_TRUE(unpack(tar(), unpacked()).ok());
+  EXPECT_TRUE(fs::exists(unpacked() + "/train.py"));
+  EXPECT_GE(fs::file_size(unpacked() + "/train.log"), 50'000'000U);
 }
 
 TEST_F(ArchiveTest, nothing_to_pack_is_an_error) { EXPECT_EQ(code_of_folder(code()).error().code, "snapshot-empty"); }

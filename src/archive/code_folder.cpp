@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -37,15 +38,41 @@ bool is_in_repository(const std::string& folder) {
   return inside.ok() && inside->starts_with("true");
 }
 
+// Of folders below the top: whether one on the way there has become a link, so that what git still lists in it is no
+// longer there.
+class Links {
+ public:
+  explicit Links(const std::string& top) : top_(top) {}
+  bool lead_to(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    if (slash == std::string::npos) return false;
+    const std::string folder = path.substr(0, slash);
+    if (const auto known = known_.find(folder); known != known_.end()) return known->second;
+    struct stat info {};
+    const bool is_link = ::lstat((top_ + "/" + folder).c_str(), &info) == 0 && S_ISLNK(info.st_mode);
+    return known_[folder] = is_link || lead_to(folder);
+  }
+
+ private:
+  const std::string& top_;
+  std::map<std::string, bool> known_;
+};
+
 // Adds what is listed, with `prefix` before it. A folder in the list is a repository of its own.
 Status add(const Names& names, const std::string& prefix, CodeFolder& into, std::set<std::string>& seen) {
+  Links links(into.top);
   for (std::string name : names) {
     while (name.ends_with('/')) name.pop_back();
     const std::string path = prefix + name;
     struct stat info {};
-    if (::lstat((into.top + "/" + path).c_str(), &info) != 0 || !seen.insert(path).second) continue;
+    if (::lstat((into.top + "/" + path).c_str(), &info) != 0 || links.lead_to(path)) continue;
+    if (!seen.insert(path).second) continue;
     if (S_ISDIR(info.st_mode)) {
-      if (!std::filesystem::exists(into.top + "/" + path + "/.git")) continue;  // a submodule that was not fetched
+      if (::access((into.top + "/" + path).c_str(), R_OK | X_OK) != 0)
+        return invalid("snapshot-failed", path + " cannot be read");
+      std::error_code none;
+      if (!std::filesystem::exists(into.top + "/" + path + "/.git", none))
+        continue;  // a submodule that was not fetched
       const auto inner = list(into.top + "/" + path);
       if (!inner.ok()) return inner.error();
       if (Status added = add(*inner, path + "/", into, seen); !added.ok()) return added;

@@ -310,7 +310,12 @@ std::optional<Result<std::vector<std::int64_t>>> members(const Context& context,
 Result<std::vector<std::int64_t>> select_one(const Context& context, const std::string& word) {
   if (const auto id = whole(word)) return std::vector{*id};
   if (auto ids = members(context, word)) return *ids;
-  if (word == "all") return jobs_of(context, std::string("limit=100000&state=") + unfinished_states);
+  if (word == "all") {  // that one may change: a user's own, for an admin everybody's
+    std::string which = std::string("limit=100000&state=") + unfinished_states;
+    const auto self = context.get("/api/v1/whoami");
+    if (self.ok() && text_at(*self, "role") == "user") which += "&user=" + net::percent_encode(text_at(*self, "user"));
+    return jobs_of(context, which);
+  }
   if (word == "last") {
     auto ids = jobs_of(context, "limit=1");
     if (ids.ok() && ids->empty()) return not_found("job-not-found", "there are no jobs yet");

@@ -92,7 +92,9 @@ class FileToSend {
 
 Status send_whole(const Context& context, const std::string& path, const std::string& id) {
   std::ifstream file(path, std::ios::binary);
-  const auto size = static_cast<std::int64_t>(fs::file_size(path));
+  std::error_code unreadable;
+  const auto size = static_cast<std::int64_t>(fs::file_size(path, unreadable));
+  if (unreadable) return unavailable("snapshot-failed", "what is to be sent could not be read again");
   std::string piece(sent_at_once, '\0');
   for (std::int64_t offset = 0; offset < size;) {
     file.read(piece.data(), static_cast<std::streamsize>(sent_at_once));

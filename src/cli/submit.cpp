@@ -86,7 +86,8 @@ Result<JobFile> read_document(const std::string& file) {
   if (file == "-") {
     content = read_at_most(std::cin, job_file_bytes_max + 1);
   } else {
-    if (std::filesystem::is_directory(file))
+    std::error_code unreadable;
+    if (std::filesystem::is_directory(file, unreadable))
       return invalid("not-a-job-file", file + " is a folder, not a job file")
           .hint("schedulearn submit job.toml")
           .hint(fmt::format("schedulearn submit --gpus 1 -C {} -- python train.py", file));

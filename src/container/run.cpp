@@ -214,15 +214,14 @@ json::object Run::body() const {
   for (const OwnFolder& own : order_.own_folders) mounts.push_back(mount(own.path, own.path, own.writable));
   mounts.push_back(mount(order_.output, order_.output, true));
   for (const Bind& bind : binds_) mounts.push_back(mount(bind.from, bind.to, bind.writable));
-  json::object host = {
-      {"Mounts", std::move(mounts)},
-      {"NetworkMode", "host"},
-      {"ShmSize", order_.shm_bytes},
-      {"PidsLimit", order_.processes_max},
-      {"CapDrop", {"ALL"}},
-      {"SecurityOpt", {"no-new-privileges"}},
-      {"LogConfig", {{"Type", "none"}}},
-      {"Ulimits", {limit("nofile", RLIMIT_NOFILE, files_max), limit("nproc", RLIMIT_NPROC, order_.processes_max)}}};
+  json::object host = {{"Mounts", std::move(mounts)},
+                       {"NetworkMode", "host"},
+                       {"ShmSize", order_.shm_bytes},
+                       {"PidsLimit", order_.processes_max + 1},  // and the first process, which is ours
+                       {"CapDrop", {"ALL"}},
+                       {"SecurityOpt", {"no-new-privileges"}},
+                       {"LogConfig", {{"Type", "none"}}},
+                       {"Ulimits", json::array{limit("nofile", RLIMIT_NOFILE, files_max)}}};
   if (order_.memory_bytes) host["Memory"] = *order_.memory_bytes, host["MemorySwap"] = *order_.memory_bytes;
   if (order_.cpus) host["NanoCpus"] = static_cast<std::int64_t>(*order_.cpus * 1e9);
   if (!order_.cpu_set.empty()) host["CpusetCpus"] = order_.cpu_set;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/json.hpp>
 #include <sstream>
 #include <utility>
 
@@ -50,6 +51,9 @@ bool is_passed_on(const std::string& name) {
 net::Response bad_gateway(const Error& error, const std::string& path) {
   net::Response response = error_response(error, path);
   response.status = 502;
+  boost::json::object document = boost::json::parse(response.body).as_object();
+  document["status"] = response.status;
+  response.body = boost::json::serialize(document);
   return response;
 }
 

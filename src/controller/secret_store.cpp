@@ -166,8 +166,11 @@ std::vector<SecretStore::Listed> SecretStore::list(const std::string& user) cons
 Status SecretStore::set(const std::string& user, const std::string& name, const std::string& value,
                         std::int64_t now_us) {
   if (Status is_name = wire::validate_secret_name(name); !is_name.ok()) return is_name;
-  if (value.empty() || value.size() > secret_bytes_max)
-    return invalid("bad-secret", value.empty() ? "the secret is empty" : "a secret has at most 64 KiB");
+  if (value.empty())
+    return invalid("bad-secret", "the secret is empty").hint("take it away: schedulearn secret rm NAME");
+  if (value.size() > secret_bytes_max)
+    return invalid("bad-secret", "a secret has at most 64 KiB")
+        .hint("put the rest into a file that the job can read, and its key into the secret");
   const std::lock_guard writing(writing_);
   if (key_.empty()) {
     if (Status made = make_key(); !made.ok()) return made;

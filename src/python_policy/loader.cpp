@@ -140,7 +140,8 @@ bool is_file_name(std::string_view name) { return name.ends_with(".py"); }
 Result<Script> read_script(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::string text(source_bytes_max + 1, '\0');
-  if (!in || std::filesystem::is_directory(path) ||
+  std::error_code unreadable;
+  if (!in || std::filesystem::is_directory(path, unreadable) ||
       in.read(text.data(), static_cast<std::streamsize>(text.size())).bad()) {
     return not_found("no-such-file", "cannot read " + path).hint("schedulearn policy ls lists the built-in policies");
   }

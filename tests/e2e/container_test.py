@@ -65,7 +65,7 @@ class Behaviours(OnAnEngine):
         self.assertEqual("out_of_memory", job["failure"]["kind"], job["failure"])
         self.assertIn("32 MiB that it asked for", job["failure"]["message"])
         job, output = self.run_job("cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max /sys/fs/cgroup/pids/pids.max /sys/fs/cgroup/pids.max 2>/dev/null; ulimit -n", resources={"memory": "64MiB", "shm": "4MiB"})
-        self.assertEqual([str(64 << 20), "16384"], output.split()[:2])
+        self.assertEqual([str(64 << 20), "16385"], output.split()[:2])
         _, output = self.run_job("grep /dev/shm /proc/mounts", resources={"shm": "4MiB"})
         self.assertIn("size=4096k", output)
 

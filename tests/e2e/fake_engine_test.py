@@ -68,6 +68,7 @@ class FakeEngine:
         self.pull_lines, self.pull_go, self.auth = [], threading.Event(), None
         self.component = "Engine"
         self.refuse = {}  # (method, pattern): (status, document)
+        self.impossible = set()  # images of which no container can be started
         self.server = Server(self.socket, Handler)
         self.server.fake = self
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -108,6 +109,8 @@ class FakeEngine:
         if method == "DELETE":
             del self.containers[name]
             return handler.answer(204)
+        if verb == "/start" and made["Image"] in self.impossible:
+            return handler.answer(500, {"message": "OCI runtime error"})
         if verb == "/start":
             self.run(made)
             return handler.answer(204)
@@ -157,7 +160,7 @@ class FakeEngineTest(unittest.TestCase):
         job = self.lab.finished(self.submit("there:1", resources={"memory": "1GiB", "cpus": 1, "processes": 99, "pin_cpus": True}))
         self.assertEqual("succeeded", job["state"], job["failure"])
         host = seen["HostConfig"]
-        self.assertEqual((1 << 30, 1_000_000_000, 99), (host["Memory"], host["NanoCpus"], host["PidsLimit"]))
+        self.assertEqual((1 << 30, 1_000_000_000, 100), (host["Memory"], host["NanoCpus"], host["PidsLimit"]))
         self.assertRegex(host["CpusetCpus"], r"^\d+$")
 
     def test_a_job_is_one_container_with_its_limits_and_no_more_rights_than_it_needs(self):
@@ -166,7 +169,7 @@ class FakeEngineTest(unittest.TestCase):
         job = self.lab.finished(self.submit("there:1", resources={"memory": "1GiB", "cpus": 2}, gpus=2))
         self.assertEqual("succeeded", job["state"], job["failure"])
         host = seen["HostConfig"]
-        self.assertEqual((1 << 30, 1 << 30, 2_000_000_000, 1 << 30, 16384), (host["Memory"], host["MemorySwap"], host["NanoCpus"], host["ShmSize"], host["PidsLimit"]))
+        self.assertEqual((1 << 30, 1 << 30, 2_000_000_000, 1 << 30, 16385), (host["Memory"], host["MemorySwap"], host["NanoCpus"], host["ShmSize"], host["PidsLimit"]))
         self.assertEqual((["ALL"], ["no-new-privileges"]), (host["CapDrop"], host["SecurityOpt"]))
         self.assertNotIn("DeviceRequests", host)  # its GPUs are simulated
         self.assertNotIn("Privileged", host)
@@ -249,9 +252,20 @@ class FakeEngineTest(unittest.TestCase):
     def server(self):
         return self.lab.get("/api/v1/servers")["items"][0]
 
-    def test_a_container_that_the_engine_refuses_is_tried_again_and_harms_no_plain_job(self):
+    def test_containers_that_cannot_be_made_harm_no_other(self):
+        self.engine.images["bad:1"] = {**self.engine.images["there:1"], "Id": "sha256:" + "4" * 64}
+        self.engine.impossible.add("sha256:" + "4" * 64)
+        jobs = [self.submit("bad:1") for _ in range(3)]
+        for job in jobs:
+            until(lambda: "OCI runtime error" in json.dumps(self.lab.get(f"/api/v1/jobs/{job}/events")), what="the refusal")
+        self.assertIn("container", self.server()["runtimes"])
+        self.assertEqual("succeeded", self.lab.finished(self.submit("there:1"))["state"])
+        self.assertEqual(["setup"] * 3, [self.lab.finished(job)["failure"]["kind"] for job in jobs])
+
+    def test_an_engine_that_refuses_all_containers_is_let_alone_for_a_while_and_harms_no_plain_job(self):
         self.engine.refuse[("POST", "/start$")] = (500, {"message": "OCI runtime error"})
         job = self.submit("there:1")
+        self.submit("there:1", resources={"memory": "1GiB"})
         until(lambda: "OCI runtime error" in json.dumps(self.lab.get(f"/api/v1/jobs/{job}/events")), what="the refusal")
         until(lambda: self.server()["runtimes"] == ["process"], what="a server without containers")
         self.assertEqual({}, self.engine.containers)

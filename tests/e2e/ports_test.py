@@ -86,6 +86,7 @@ class PortsTest(LabTest):
 
     def problem(self, path, **more):
         status, _, text = self.lab.request("GET", path, **more)
+        self.assertEqual(status, json.loads(text)["status"])
         return status, json.loads(text)["code"]
 
     def memory_kib(self, daemon):
