@@ -214,10 +214,8 @@ class Policy:
     #     The actions to take now: those that free GPUs come first, then the rest in your order.
 
     def wake_in(self, seconds: float) -> None:
-        """Ask me again after this many seconds even if nothing happens. Of several calls in one decision the earliest counts."""
-        us = math.ceil(seconds * 1e6 - 1e-3)
-        if us <= 0:
-            us = 1
+        """Ask me again after this many seconds, at least a hundredth, even if nothing happens. Of several calls in one decision the earliest counts."""
+        us = max(10_000, math.ceil(seconds * 1e6 - 1e-3))
         wake = getattr(self, "_wake_us", None)
         self._wake_us: Optional[int] = us if wake is None else min(wake, us)
 

@@ -5,9 +5,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <iostream>
 
+#include "base/shell_words.h"
 #include "base/whole_number.h"
 #include "cli/agent_commands.h"
 #include "cli/cancel.h"
@@ -458,7 +461,7 @@ Result<Context> CommandLine::context_of_data() const {
 }
 
 int CommandLine::run(int argc, char** argv) {
-  for (int i = 0; i < argc; ++i) typed_ += (i > 0 ? " " : "") + std::string(i > 0 ? argv[i] : "schedulearn");
+  for (int i = 0; i < argc; ++i) typed_ += i > 0 ? " " + shell_word(argv[i]) : "schedulearn";
   if (argc == 1) {
     std::fputs(usage, stdout);
     return 0;
@@ -512,6 +515,18 @@ int CommandLine::print_candidates(const std::vector<std::string>& words) {
 }  // namespace
 
 // A daemon begins when the command line that named it is gone: all commands with their options take a megabyte.
+namespace {
+
+// Whoever reads it may have gone; that is theirs to decide.
+bool is_all_written() {
+  errno = 0;
+  std::cout.flush();
+  const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
+  return is_written || errno == EPIPE;
+}
+
+}  // namespace
+
 int run_cli(int argc, char** argv, const Roles& roles) {
   std::function<int()> daemon;
   const auto later = [&daemon](const auto& role) {
@@ -520,7 +535,8 @@ int run_cli(int argc, char** argv, const Roles& roles) {
   Roles known = roles;
   known.up = later(roles.up), known.controller = later(roles.controller), known.agent = later(roles.agent);
   const int status = CommandLine(known).run(argc, argv);
-  if (!daemon) return status;
+  if (!daemon)
+    return is_all_written() ? status : fail(denied("cannot-write", "the output could not be written in full"));
   ::malloc_trim(0);
   return daemon();
 }

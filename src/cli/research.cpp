@@ -18,7 +18,13 @@
 namespace sl::cli {
 namespace {
 
-Error no_duration_max() { return invalid("bad-flag", "--max-duration is above zero").hint("--max-duration 2d"); }
+// Of --min-duration and --max-duration, where they are given.
+Status check_durations(double least_s, const std::string& given_max, double most_s) {
+  if (given_max.empty()) return {};
+  if (most_s <= 0) return invalid("bad-flag", "--max-duration is above zero").hint("--max-duration 2d");
+  if (least_s > most_s) return invalid("bad-flag", "--min-duration is longer than --max-duration");
+  return {};
+}
 
 std::vector<std::string> split_at_commas(const std::string& text) {
   std::vector<std::string> parts;
@@ -71,7 +77,8 @@ int Research::simulate() {
     if (!parsed.ok()) return fail(parsed.error());
     *seconds = *parsed;
   }
-  if (!duration_max_.empty() && options.duration_max_s <= 0) return fail(no_duration_max());
+  if (const Status sound = check_durations(options.duration_min_s, duration_max_, options.duration_max_s); !sound.ok())
+    return fail(sound.error());
   catch_interrupts();
   const Result<bool> done = compare(options, std::cout);
   if (!done.ok()) return fail(done.error());
@@ -270,7 +277,9 @@ CLI::App* Research::add_trace(CLI::App& parent, const std::string& name, const s
       if (!parsed.ok()) return fail(parsed.error());
       *seconds = *parsed;
     }
-    if (!duration_max_.empty() && trace_.filter.duration_max_s <= 0) return fail(no_duration_max());
+    const TraceFilter& filter = trace_.filter;
+    if (const Status sound = check_durations(filter.duration_min_s, duration_max_, filter.duration_max_s); !sound.ok())
+      return fail(sound.error());
     return say(trace_.json, [&](std::ostream& out) { return action(trace_, {out, std::cerr}); });
   });
 }

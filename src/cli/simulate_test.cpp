@@ -1,12 +1,15 @@
 #include "cli/simulate.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "base/statistics.h"
 #include "plot/csv.h"
+#include "policy/placer.h"
 #include "study/choices.h"
 #include "study/report.h"
 
@@ -160,6 +163,109 @@ TEST_F(Experiments, what_is_suspended_costs_a_stop_and_a_start_where_nothing_was
   const double free_of_charge = makespan();
   o.costs = (folder_ / "costs.json").string();
   EXPECT_GE(makespan(), free_of_charge + 2 + 2 + 3);
+}
+
+// It serves nobody if the first job wants several GPUs. Or it is asked again, as soon as may be.
+struct Picky : Policy {
+  explicit Picky(bool hurries) : hurries_(hurries) {}
+  void attach(const Snapshot&) override {}
+  void notice(const Snapshot&, NoticeKind, JobIndex) override {}
+  void decide(const Snapshot& snapshot, Plan& plan) override {
+    if (hurries_) plan.wake_at(snapshot.now + Duration{10});
+    if (snapshot.waiting.empty()) return;
+    if (first_gpus_ == 0) first_gpus_ = snapshot.job(snapshot.waiting.front()).request.gpus;
+    Trial trial(snapshot.free);
+    for (const JobIndex job : snapshot.waiting) {
+      if (first_gpus_ > 1 && !hurries_) break;
+      auto gpus = place(trial.free(), snapshot.servers, snapshot.job(job), snapshot.job(job).request.gpus);
+      if (!gpus) break;
+      trial.take(*gpus, snapshot.job(job).request);
+      plan.start(job, std::move(*gpus));
+    }
+  }
+  bool hurries_;
+  int first_gpus_ = 0;
+};
+Result<PolicyEntry> read_picky(const std::string& path) {
+  PolicyInfo info;
+  info.name = path.substr(path.rfind('/') + 1);
+  const bool hurries = info.name == "hasty.py";
+  return PolicyEntry{std::move(info), [hurries](const Parameters&) { return std::make_unique<Picky>(hurries); }};
+}
+
+TEST_F(Experiments, are_compared_over_the_seeds_for_which_both_have_a_figure) {
+  SimulationOptions o = options();
+  o.trace = "poisson:jobs=30";
+  o.policies = {"fifo", "./picky.py"};
+  o.read_policy = read_picky;
+  o.seeds = "1..12";
+  o.json = true;
+  const auto results = boost::json::parse(compared(o)).at("results").as_array();
+  std::vector<double> before, after;
+  for (std::size_t seed = 0; seed < 12; ++seed) {
+    const auto &first = results[seed].at("avg_jct_s"), &second = results[seed + 12].at("avg_jct_s");
+    if (second.is_null()) continue;
+    before.push_back(first.to_number<double>()), after.push_back(second.to_number<double>());
+  }
+  ASSERT_LT(before.size(), 12u) << "it serves all: nothing is tested";
+  ASSERT_GT(before.size(), 1u);
+  o.json = false;
+  const std::string text = compared(o);
+  EXPECT_NE(text.find(fmt::format("seed by seed, {} seeds", before.size())), std::string::npos) << text;
+  EXPECT_NE(text.find(fmt::format("{:+.1f} %", paired_change_pct(before, after).mean)), std::string::npos) << text;
+}
+
+TEST_F(Experiments, end_where_a_policy_asks_for_the_next_decision_again_and_again) {
+  SimulationOptions o = options();
+  o.policies = {"./hasty.py"};
+  o.read_policy = read_picky;
+  const std::string text = compared(o);
+  EXPECT_NE(text.find("gets nothing done: 100000 times in a row it asked to be woken"), std::string::npos) << text;
+}
+
+TEST_F(Experiments, refuse_two_policies_of_one_name_and_more_jobs_than_there_are) {
+  SimulationOptions o = options();
+  o.policies = {"old/picky.py", "new/picky.py"};
+  o.read_policy = read_picky;
+  EXPECT_EQ(code(o), "bad-flag");
+  o.policies = {"./picky.py", "fifo", "./picky.py"};  // the same one
+  o.json = true;
+  EXPECT_EQ(boost::json::parse(compared(o)).at("results").as_array().size(), 2u);
+  o.policies = {"fifo"};
+  o.job_counts = "20,41";
+  EXPECT_EQ(code(o), "bad-flag");
+  o.job_counts = "20,40,20";
+  o.seeds = "1,1,2";
+  EXPECT_EQ(boost::json::parse(compared(o)).at("results").as_array().size(), 4u);
+}
+
+TEST_F(Experiments, switch_policies_in_order_of_time) {
+  SimulationOptions o = options();
+  o.json = true;
+  const auto results = [&](std::vector<std::string> switches) {
+    o.switches = std::move(switches);
+    return boost::json::serialize(boost::json::parse(compared(o)).at("results"));
+  };
+  EXPECT_EQ(results({"50s=sjf", "150s=fifo"}), results({"150s=fifo", "50s=sjf"}));
+}
+
+TEST_F(Experiments, leave_nothing_of_earlier_ones_in_their_folder) {
+  SimulationOptions o = options();
+  o.policies = {"fifo", "sjf"};
+  o.folder = (folder_ / "out").string();
+  compared(o);
+  EXPECT_TRUE(fs::exists(folder_ / "out/sjf-2.jobs.csv"));
+  std::ofstream(folder_ / "out/notes.txt") << "mine";
+  o.policies = {"fifo"};
+  o.seeds = "1..200";
+  o.interrupted = [&] {
+    EXPECT_FALSE(fs::exists(folder_ / "out/run.json")) << "that of a run that is over";
+    return true;
+  };
+  std::ostringstream out;
+  ASSERT_TRUE(compare(o, out).ok());
+  EXPECT_FALSE(fs::exists(folder_ / "out/sjf-2.jobs.csv"));
+  EXPECT_TRUE(fs::exists(folder_ / "out/notes.txt"));
 }
 
 TEST_F(Experiments, keep_what_is_finished_when_interrupted) {

@@ -50,7 +50,7 @@ class Player {
     }
     if (!logic_) return fault("is not a recording: its first line must state the version");
     // A controller that was killed had not yet written all that its last input led to.
-    replay_.is_cut = replay_.is_cut || !echo_.outputs.empty();
+    replay_.is_cut = replay_.is_cut || (replay_.differences == 0 && !echo_.outputs.empty());
     return std::move(replay_);
   }
 

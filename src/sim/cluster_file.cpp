@@ -58,6 +58,8 @@ class Table {
     if (!value) return;
     if (!value->is_string()) return fail(key, "is not a size: write 16GiB");
     const auto bytes = wire::parse_bytes(std::string(value->as_string()));
+    constexpr std::int64_t least = 1 << 20;  // "16" is 16 bytes, which nobody means
+    if (bytes.ok() && *bytes > 0 && *bytes < least) return fail(key, "is less than a MiB: write 16GiB");
     bytes.ok() ? keep(*bytes) : fail(key, "is not a size: write 16GiB");
   }
   void tables(const char* key, const std::function<Status(const json::object&, std::size_t)>& each) {

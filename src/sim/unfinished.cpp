@@ -10,6 +10,26 @@
 
 namespace sl::sim {
 
+namespace {
+
+const char* interruption(CommandKind kind) {
+  switch (kind) {
+    case CommandKind::suspend:
+      return "suspended";
+    case CommandKind::migrate:
+      return "moved";
+    case CommandKind::resize:
+      return "resized";
+    case CommandKind::stop:
+    case CommandKind::start:
+    case CommandKind::resume:
+      return "preempted";
+  }
+  return "";
+}
+
+}  // namespace
+
 std::string first_unfinished(const Core& core, const trace::Trace& trace) {
   std::vector<JobIndex> left(core.aside());
   left.insert(left.end(), core.waiting().begin(), core.waiting().end());
@@ -24,6 +44,23 @@ std::string first_unfinished(const Core& core, const trace::Trace& trace) {
       return fmt::format("{}: it waits for a lost server, {}", id, core.servers()[awaited.front()].description.name);
   }
   return {};
+}
+
+std::string interrupted_in_vain(const Command& order, const Progress& progress, const Core& core,
+                                const trace::Trace& trace, Instant now) {
+  constexpr std::size_t named_most = 5;
+  const auto name_of = [&](JobId job) { return trace.jobs[index_of(job)].id(); };
+  std::string others;
+  std::size_t named = 0;
+  for (const JobId job : progress.stuck()) {
+    if (job != order.job && ++named <= named_most)
+      others += fmt::format("{}{}", others.empty() ? "" : ", ", name_of(job));
+  }
+  if (named > named_most) others += fmt::format(" and {} more", named - named_most);
+  const std::string rule = core.standing(order.index, now);
+  return fmt::format("job {}{} was {} {} times in a row before any of its work was done{}", name_of(order.job),
+                     rule.empty() ? "" : " (" + rule + ")", interruption(order.kind), progress.fruitless_most(),
+                     others.empty() ? "" : "; likewise " + others);
 }
 
 }  // namespace sl::sim

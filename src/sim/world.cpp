@@ -1,5 +1,7 @@
 #include "sim/world.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "engine/engine.h"
@@ -74,6 +76,7 @@ class World : private Journal, private Fleet {
       submit_due();
       switch_due();
       turn();
+      note_haste();
       if (settings_.advise) heed_advice();
       if (settings_.watch) settings_.watch(core_, now_);
     }
@@ -151,12 +154,14 @@ class World : private Journal, private Fleet {
   }
 
   // ---- time ----
-  Instant next_event() const {
+  Instant next_event() {
     Instant next = completions_.empty() ? Instant::never() : completions_.top().at;
     if (!answers_.empty()) next = std::min(next, answers_.top().at);
     next = std::min(next, reports_.next());
     if (next_arrival_ < trace_.jobs.size()) next = std::min(next, trace_.jobs[next_arrival_].submitted);
-    next = std::min(next, std::max(core_.next_wake(), now_ + Duration{1}));
+    const Instant wake = std::max(core_.next_wake(), now_ + Duration{1});
+    is_hasty_ = wake < next && wake - now_ <= haste && faults_.next() > wake;
+    next = std::min(next, wake);
     if (next_switch_ < switches_.size()) next = std::min(next, std::max(switches_[next_switch_].at, now_));
     // Servers that come and go help no job if all are up, nothing runs and no event is to come.
     const bool hopeless = next.is_never() && faults_.all_up() && !faults_.any_planned();
@@ -175,6 +180,14 @@ class World : private Journal, private Fleet {
     if (idle_for < idle_most && idle_wakes_ < settings_.idle_wakes_most && !core_.waiting().empty()) return false;
     result_.idle_at_end = idle_for;
     return true;
+  }
+
+  // A policy that asks to be woken at once again and again, and decides nothing, would never let its jobs end.
+  void note_haste() {
+    hasty_wakes_ = is_hasty_ ? hasty_wakes_ + 1 : 0;
+    if (hasty_wakes_ == hasty_wakes_most)
+      result_.standstill = fmt::format("{} times in a row it asked to be woken within {} ms, and decided nothing",
+                                       hasty_wakes_most, haste.us / 1000);
   }
 
   void pass_time(Instant next) {
@@ -223,7 +236,7 @@ class World : private Journal, private Fleet {
   // The job leaves for good: finished, failed or rejected.
   void leave(JobIndex place, std::size_t job) {
     progress_.restart();
-    progress_.forget(id_of(job));
+    progress_.forget(id_of(job)), losses_.forget(id_of(job));
     trainings_.leave(place, job);
     reports_.forget(job);
     ++ended_;
@@ -292,6 +305,10 @@ class World : private Journal, private Fleet {
       result_.gpu_s_lost += (now_ - training->checkpoint).to_seconds() * job.allocation.count();
     }
     training->stand_still();
+    if (!losses_.interrupt(job.request.id, training->left))
+      result_.standstill = fmt::format(
+          "job {} broke down or lost its server {} times in a row before any of its work was kept in a checkpoint",
+          name_of(job.request.id), losses_.fruitless_most());
   }
 
   void fault_due() {
@@ -393,13 +410,15 @@ class World : private Journal, private Fleet {
   }
 
   void obey(const Command& order) {
+    is_hasty_ = false;
     Training* training = trainings_.find(order.index, index_of(order.job));
     if (training && training->runs()) {  // stopped, or moved and then started again
       settle(*training);
       forget_overhead(*training, core_.job(order.index));
       touch(core_.job(order.index).allocation);
       training->stand_still();
-      if (!progress_.interrupt(order.job, training->left)) result_.standstill = describe_standstill(order);
+      if (!progress_.interrupt(order.job, training->left))
+        result_.standstill = interrupted_in_vain(order, progress_, core_, trace_, now_);
     }
     switch (order.kind) {
       case CommandKind::stop:
@@ -417,39 +436,8 @@ class World : private Journal, private Fleet {
     }
   }
 
-  // "job a (about 4m 05s left on 2 GPUs, by its own estimate) was preempted 1000 times in a row before any of its work
-  // was done; likewise b, c"
-  std::string describe_standstill(const Command& order) const {
-    constexpr std::size_t named_most = 5;
-    std::string others;
-    std::size_t named = 0;
-    for (const JobId job : progress_.stuck()) {
-      if (job == order.job || ++named > named_most) continue;
-      others += (others.empty() ? "" : ", ") + name_of(job);
-    }
-    if (named > named_most) others += " and " + std::to_string(named - named_most) + " more";
-    const std::string rule = core_.standing(order.index, now_);
-    return "job " + name_of(order.job) + (rule.empty() ? "" : " (" + rule + ")") + " was " + interruption(order.kind) +
-           " " + std::to_string(progress_.fruitless_most()) + " times in a row before any of its work was done" +
-           (others.empty() ? "" : "; likewise " + others);
-  }
   std::string name_of(JobId job) const { return std::string(trace_.jobs[index_of(job)].id()); }
   static JobId id_of(std::size_t job) { return JobId(static_cast<std::int64_t>(job) + 1); }
-  static const char* interruption(CommandKind kind) {
-    switch (kind) {
-      case CommandKind::suspend:
-        return "suspended";
-      case CommandKind::migrate:
-        return "moved";
-      case CommandKind::resize:
-        return "resized";
-      case CommandKind::stop:
-      case CommandKind::start:
-      case CommandKind::resume:
-        return "preempted";
-    }
-    return "";
-  }
 
   void stop(const Command& order, Duration takes, Answer::Kind kind) {
     ++result_.outcomes[index_of(order.job)].preemptions;
@@ -563,6 +551,7 @@ class World : private Journal, private Fleet {
   Random random_;
   FaultSchedule faults_;
   Progress progress_;
+  Progress losses_{10'000};  // by servers and jobs that break down
   SimulationResult result_;
   EventQueue<Completion> completions_;
   EventQueue<Answer> answers_;
@@ -575,6 +564,10 @@ class World : private Journal, private Fleet {
   std::vector<ServerDescription> descriptions_;
   static constexpr Duration idle_most = Duration::whole_seconds(30 * 86'400);
   std::int64_t idle_wakes_ = 0;
+  static constexpr Duration haste = Duration::milliseconds(10);
+  static constexpr int hasty_wakes_most = 100'000;
+  bool is_hasty_ = false;  // the policy asked for the next decision, and soon
+  int hasty_wakes_ = 0;    // in a row, without a decision
   Instant idle_since_;
   std::size_t next_arrival_ = 0, next_switch_ = 0;
   std::size_t ended_ = 0;  // jobs that finished, failed for good or were rejected

@@ -149,6 +149,18 @@ TEST(Faults, a_change_of_speed_does_not_move_the_checkpoints) {
   EXPECT_NEAR(result.gpu_s_lost, 30, 1e-3);
 }
 
+// A checkpoint would be due after the server is lost again, each time.
+TEST(Faults, under_which_no_work_is_ever_kept_end_the_simulation) {
+  Cluster cluster = Cluster::uniform(1, 1);
+  cluster.faults.checkpoint_every = Duration::whole_seconds(36'000);
+  cluster.faults.server_mtbf = Duration::whole_seconds(300);
+  cluster.faults.server_repair = Duration::whole_seconds(60);
+  const SimulationResult result = run_on(trace_of("a,0,1,36000\n"), "fifo", cluster);
+  EXPECT_EQ(result.unfinished, 1);
+  EXPECT_NE(result.standstill.find("job a broke down or lost its server 10000 times in a row"), std::string::npos)
+      << result.standstill;
+}
+
 TEST(Faults, jobs_wait_for_a_server_that_is_to_come_back_and_no_longer) {
   Cluster cluster = Cluster::uniform(1, 1);
   cluster.events = {{Instant::at_seconds(5), "gpu0", true}};

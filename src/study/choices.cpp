@@ -100,7 +100,9 @@ Result<std::vector<std::int64_t>> parse_numbers(const std::string& text, const s
     const bool sensible = first && last && *first >= 1 && *first <= *last &&
                           static_cast<std::size_t>(*last - *first) < most_numbers - numbers.size();
     if (!sensible) return invalid("bad-flag", flag + " takes numbers, not " + text).hint(flag + " 1..10 or 1,2,5");
-    for (std::int64_t i = *first; i <= *last; ++i) numbers.push_back(i);
+    for (std::int64_t i = *first; i <= *last; ++i) {
+      if (std::ranges::find(numbers, i) == numbers.end()) numbers.push_back(i);
+    }
   }
   return numbers;
 }
@@ -126,13 +128,20 @@ Result<std::vector<PolicyChoice>> choose_policies(const std::vector<std::string>
   const auto add = [&](SharedEntry entry) {  // a built-in one that is named twice counts once
     if (std::ranges::find(entries, entry) == entries.end()) entries.push_back(std::move(entry));
   };
-  for (const std::string& name : names) {
+  for (auto at = names.begin(); at != names.end(); ++at) {
+    const std::string& name = *at;
+    if (std::find(names.begin(), at, name) != at) continue;
     if (name == "all") {
       for (const PolicyEntry& entry : policies()) add(built_in(entry));
       continue;
     }
     auto entry = find_entry(name, reader);
     if (!entry.ok()) return entry.error();
+    const std::string& called = (*entry)->info.name;
+    if (find_policy(called) != entry->get() &&
+        std::ranges::any_of(entries, [&](const SharedEntry& other) { return other->info.name == called; }))
+      return invalid("bad-flag", "two policies are called " + called + ", which could not be told apart")
+          .hint("give a copy of one of the files another name");
     add(std::move(*entry));
   }
   std::vector<PolicyChoice> choices;

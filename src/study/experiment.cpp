@@ -81,6 +81,10 @@ Result<SharedTrace> load(const ExperimentSettings& settings, const Arrivals& arr
   if (arrivals.jobs > 0) options.jobs_max = arrivals.jobs;
   Result<trace::Trace> trace = trace::open_trace(settings.trace, seed, options);
   if (!trace.ok()) return trace.error();
+  const bool several =
+      std::ranges::any_of(settings.arrivals, [&](const Arrivals& a) { return a.jobs != arrivals.jobs; });
+  if (several && std::cmp_less(trace->jobs.size(), arrivals.jobs))  // two counts would be the same jobs
+    return invalid("bad-flag", fmt::format("--jobs {}: there are only {}", arrivals.jobs, trace->jobs.size()));
   if (settings.elastic) {
     if (Status made = make_elastic(*trace, *settings.elastic); !made.ok()) return made.error();
   }
@@ -178,6 +182,8 @@ class Runner {
       tasks_.push_back({&row, &slot_of(row)});
       tasks_.back().slot->expect();
     }
+    const auto most = std::ranges::max_element(tasks_, {}, [](const Task& task) { return task.row->arrivals.jobs; });
+    if (const auto enough = take(*most); !enough.ok()) return enough.error();
     const auto first = take(tasks_.front());
     if (!first.ok()) return first.error();
     result_.report = (*first)->report;

@@ -84,6 +84,7 @@ void measure_fairness(Metrics& m, const trace::Trace& trace, const sim::Simulati
     const double contenders = jct.us > 0 ? fairness[i] / static_cast<double>(jct.us) : 1;
     return finish_time_fairness(jct.to_seconds(), job.duration.to_seconds(), job.gpus, contenders, gpus);
   });
+  std::erase_if(fairness, [](double rho) { return std::isnan(rho); });
   if (fairness.empty()) return;
   double sum = 0, squares = 0;
   for (const double rho : fairness) {
@@ -243,6 +244,7 @@ double pooled_mean_jct(const trace::Trace& trace, const std::vector<double>& wor
 }  // namespace
 
 double finish_time_fairness(double jct_s, double length_s, int gpus, double contenders, double gpus_total) {
+  if (length_s <= 0) return no_figure;
   const double alone = length_s * std::max(1.0, gpus * contenders / gpus_total);
   return jct_s / std::max(alone, 1e-6);
 }

@@ -53,6 +53,7 @@ struct LowerBounds {
 LowerBounds lower_bounds(const trace::Trace& trace, const sim::Cluster& cluster);
 
 // How a job fared compared with having its share alone: JCT / (its length on 1/contenders of the GPUs). Above 1: worse.
+// no_figure of a job that has no length.
 double finish_time_fairness(double jct_s, double length_s, int gpus, double contenders, double gpus_total);
 
 }  // namespace sl::study

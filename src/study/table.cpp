@@ -351,6 +351,18 @@ const Group& base_of(const std::vector<Group>& groups, const Arrivals& arrivals)
   return *base;
 }
 
+// How a figure changes from one policy to another, over the seeds for which both have it.
+Estimate change_pct(const Group& from, const Group& to, const MetricInfo& metric) {
+  std::vector<double> before, after;
+  for (const ExperimentRow* row : to.rows) {
+    const auto same = std::ranges::find(from.rows, row->seed, &ExperimentRow::seed);
+    if (same == from.rows.end()) continue;
+    const double first = (*same)->metrics.*metric.value, second = row->metrics.*metric.value;
+    if (!std::isnan(first) && !std::isnan(second)) before.push_back(first), after.push_back(second);
+  }
+  return paired_change_pct(before, after);
+}
+
 // With several seeds: each policy compared with the first one that has the same arrivals, seed by seed.
 void print_changes(const ExperimentSettings& settings, const std::vector<Group>& groups, const TableStyle& style,
                    std::ostream& out) {
@@ -362,14 +374,24 @@ void print_changes(const ExperimentSettings& settings, const std::vector<Group>&
         "all seeds give the same: they affect only generated workloads, faults and random choices of policies", 2,
         style.columns, out);
   }
-  std::vector<Cells> rows;
+  std::vector<std::pair<const Group*, Estimate>> changes;
+  std::size_t seeds = 0;
   for (const Group& each : groups) {
     const Group& base = base_of(groups, each.first().arrivals);
     if (&base == &each) continue;
-    const Estimate change = paired_change_pct(base.values(jct), each.values(jct));
-    rows.push_back({"  " + label(settings, each, true), fmt::format("{:+.1f} %", change.mean),
-                    fmt::format("{:+.1f} to {:+.1f}", change.low, change.high),
-                    change.low <= 0 && change.high >= 0 ? "no clear difference" : ""});
+    changes.emplace_back(&each, change_pct(base, each, jct));
+    seeds = std::max(seeds, changes.back().second.count);
+  }
+  std::vector<Cells> rows;
+  for (const auto& [each, change] : changes) {
+    std::string remark = change.count == 0                     ? "no seed has both"
+                         : change.low <= 0 && change.high >= 0 ? "no clear difference"
+                                                               : "";
+    if (change.count > 0 && change.count < seeds)
+      remark += fmt::format("{}{} seed{}", remark.empty() ? "" : ", ", change.count, change.count == 1 ? "" : "s");
+    const bool has_any = change.count > 0;
+    rows.push_back({"  " + label(settings, *each, true), has_any ? fmt::format("{:+.1f} %", change.mean) : "–",
+                    change.count > 1 ? fmt::format("{:+.1f} to {:+.1f}", change.low, change.high) : "", remark});
   }
   if (rows.empty()) return;
   out << '\n';
@@ -378,7 +400,7 @@ void print_changes(const ExperimentSettings& settings, const std::vector<Group>&
                                 : values_of(settings, &Arrivals::load).size() > 1 ? " at the same load"
                                                                                   : "";
   print_wrapped(fmt::format("mean JCT against {}{}, seed by seed, {} seeds, 95 % interval",
-                            label(settings, first, false), with_what, first.rows.size()),
+                            label(settings, first, false), with_what, seeds),
                 2, style.columns, out);
   print_aligned(rows, 0, out);
 }

@@ -107,7 +107,8 @@ std::string profile_name(const JobModel& model) {
   Cache& known = cache();
   const std::lock_guard lock(known.mutex);
   for (const auto& [name, made] : known.models) {
-    if (made.get() == &model) return name;
+    const bool is_same = made->speed_curve == model.speed_curve && made->speed_by_gpu_type == model.speed_by_gpu_type;
+    if (made.get() == &model || is_same) return name;
   }
   std::string list = "speedup:";
   for (const double speed : model.speed_curve.table()) {

@@ -4,6 +4,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
 #include <cmath>
+#include <sstream>
 
 #include "base/csv.h"
 #include "trace/columns.h"
@@ -12,6 +13,7 @@
 #include "trace/roles.h"
 #include "trace/text_file.h"
 #include "trace/trace.h"
+#include "wire/utf8.h"
 
 namespace sl::trace {
 namespace {
@@ -76,6 +78,7 @@ class Reader {
     rows_.next();
     Result<Columns> columns = Columns::of_header(rows_);
     if (!columns.ok()) return columns.error();
+    if (!wire::is_utf8(source_->text)) return not_utf8();
     columns_ = *columns;
     if (!options_.everything) columns_.keep_for_simulation();
     for (std::size_t c = 0; c < column_count; ++c) {
@@ -104,6 +107,17 @@ class Reader {
     const std::string_view sample = std::string_view(source_->text).substr(rows_.position(), 1 << 16);
     const auto lines = static_cast<std::size_t>(std::count(sample.begin(), sample.end(), '\n'));
     return sample.empty() ? 0 : source_->text.size() / sample.size() * (lines + 1) + lines + 1;
+  }
+
+  Error not_utf8() const {
+    std::istringstream lines(source_->text);
+    std::int64_t number = 0;
+    for (std::string line; std::getline(lines, line);) {
+      ++number;
+      if (!wire::is_utf8(line)) break;
+    }
+    return invalid("trace-row", fmt::format("line {} is no UTF-8 text", number))
+        .hint("iconv -f ISO-8859-1 -t UTF-8 converts what was written in another character set");
   }
 
   std::string_view field(Column column) const { return columns_.of(rows_.fields(), column); }
@@ -473,6 +487,16 @@ std::size_t array_at(const Trace& trace, std::size_t job) {
   return end - job;
 }
 
+Error nothing_left(const TraceReport& report) {
+  Error error =
+      invalid("trace-empty", fmt::format("no job is left of {} row{}", report.rows, report.rows == 1 ? "" : "s"));
+  if (report.dropped_without_gpus > 0)
+    error.notes.push_back(fmt::format("{} ask for no GPU", report.dropped_without_gpus));
+  if (report.dropped_oversize > 0)
+    error.notes.push_back(fmt::format("{} ask for more GPUs than may be", report.dropped_oversize));
+  return error;
+}
+
 Result<Trace> finish_trace(Trace trace, const TraceOptions& options) {
   set_restart_costs(trace, options.restart_by_family);
   const Ids rows = places_if_needed(trace);
@@ -485,7 +509,7 @@ Result<Trace> finish_trace(Trace trace, const TraceOptions& options) {
     trace.jobs[kept++] = job;
   }
   trace.jobs.resize(kept);
-  if (kept == 0) return invalid("trace-empty", fmt::format("no job is left of {} rows", trace.report.rows));
+  if (kept == 0) return nothing_left(trace.report);
   if (trace.report.was_unsorted) {
     std::stable_sort(trace.jobs.begin(), trace.jobs.end(),
                      [](const TraceJob& a, const TraceJob& b) { return a.submitted < b.submitted; });

@@ -205,6 +205,14 @@ TEST(Traces, end_a_line_of_a_hundred_megabytes_with_an_error) {
   EXPECT_EQ(bad(header + "a," + std::string(100'000'000, '1') + ",1,5\n").code, "trace-row");
 }
 
+// As spreadsheets write them: what is no text could not be told in JSON.
+TEST(Traces, in_another_character_set_are_refused_with_the_line) {
+  const Error error = bad(header + "a,0,1,5\nM\xfcller,0,1,5\n");
+  EXPECT_EQ(error.code, "trace-row");
+  EXPECT_EQ(error.message, "line 3 is no UTF-8 text");
+  EXPECT_EQ(good(header + "M\xc3\xbcller,0,1,5\n").jobs.size(), 1u);
+}
+
 TEST(Traces, show_binary_garbage_without_control_characters) {
   const Error error =
       bad(std::string("\x7f"

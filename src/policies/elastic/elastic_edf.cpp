@@ -510,7 +510,7 @@ PolicyEntry elastic_edf_entry() {
       "let others run on fewer than they ask for.";
   info.good_for = "deadlines and short completion times, with jobs that can change size";
   info.weak_for = "overload; bad estimates; jobs that are costly to interrupt";
-  info.needs = {{Fact::deadline, "they go last"}, run_time_or_history(), speedup_or_linear(), resizable_or_rigid()};
+  info.needs = {{Fact::deadline, "they go last, before those that can no longer meet theirs"}, run_time_or_history(), speedup_or_linear(), resizable_or_rigid()};
   info.aliases = {"elasticflow"};
   info.preemptive = true;
   info.elastic = true;

@@ -86,8 +86,8 @@ PolicyEntry edf_entry() {
   info.title = "Earliest Deadline First";
   info.summary = "The job with the earliest deadline that can still be met goes first, others are preempted for it.";
   info.good_for = "jobs with deadlines under moderate load";
-  info.weak_for = "overload; jobs without a deadline wait behind all others";
-  info.needs = {{Fact::deadline, "they go last"}, run_time_or_history(), checkpoint_or_left_alone()};
+  info.weak_for = "overload; jobs without a deadline wait behind those that can meet theirs";
+  info.needs = {{Fact::deadline, "they go last, before those that can no longer meet theirs"}, run_time_or_history(), checkpoint_or_left_alone()};
   info.aliases = {"earliest_deadline_first"};
   info.preemptive = true;
   info.parameters = {

@@ -241,7 +241,11 @@ TEST(Intake, dates_are_checked) {
     EXPECT_FALSE(parse_date_time(text)) << text;
 }
 
-TEST(Intake, names_that_csv_cannot_hold_are_cleaned) { EXPECT_EQ(clean("a\"b\nc\x7f"), "a_b_c_"); }
+TEST(Intake, names_that_csv_cannot_hold_are_cleaned) {
+  EXPECT_EQ(clean("a\"b\nc\x7f"), "a_b_c_");
+  EXPECT_EQ(clean("M\xc3\xbcller"), "M\xc3\xbcller");
+  EXPECT_EQ(clean("M\xfcller\xc3"), "M_ller_");
+}
 
 }  // namespace
 }  // namespace sl::trace

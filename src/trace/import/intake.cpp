@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "trace/numbers.h"
+#include "wire/utf8.h"
 
 namespace sl::trace {
 namespace {
@@ -21,9 +22,13 @@ std::optional<int> digits(std::string_view text, std::size_t at, std::size_t cou
 }  // namespace
 
 std::string clean(std::string_view text) {
-  std::string result(text.substr(0, name_size_max));
-  for (char& c : result) {
-    if (c == '"' || static_cast<unsigned char>(c) < ' ' || c == 127) c = '_';
+  std::string result;
+  for (text = text.substr(0, name_size_max); !text.empty();) {
+    const std::size_t length = wire::character_length(text);  // 0: no text
+    const char first = text.front();
+    const bool stays = length > 0 && first != '"' && static_cast<unsigned char>(first) >= ' ' && first != 127;
+    result += stays ? text.substr(0, length) : "_";
+    text.remove_prefix(std::max<std::size_t>(1, length));
   }
   return result;
 }

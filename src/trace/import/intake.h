@@ -43,7 +43,7 @@ class Intake {
   boost::unordered_flat_map<std::string, std::uint32_t> users_;
 };
 
-// The text as our CSV can hold it: quotes and control characters become underscores.
+// The text as our CSV can hold it: quotes, control characters and what is no UTF-8 become underscores.
 std::string clean(std::string_view text);
 
 // "2017-10-07 01:12:09" as seconds since 1970, without a time zone; nothing if it is not a date.
