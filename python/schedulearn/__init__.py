@@ -27,6 +27,7 @@ From elsewhere:
 from __future__ import annotations
 
 import dataclasses
+import http.client
 import json
 import math
 import os
@@ -387,7 +388,7 @@ class Client:
                     return answer.read()
             except urllib.error.HTTPError as error:
                 raise _api_error(error) from None
-            except (OSError, urllib.error.URLError) as error:
+            except (OSError, http.client.HTTPException) as error:  # no connection, or half an answer
                 if attempt == attempts:
                     raise Unreachable(f"no answer from {self.url}: {getattr(error, 'reason', error)}") from error
                 time.sleep(0.2 * attempt)
@@ -421,7 +422,7 @@ def _is_loopback(url: str) -> bool:
 def _api_error(error: urllib.error.HTTPError) -> ApiError:
     try:
         problem = json.loads(error.read())
-    except ValueError:
+    except (ValueError, OSError, http.client.HTTPException):
         problem = {}
     if not isinstance(problem, dict):
         problem = {}

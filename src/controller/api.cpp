@@ -85,8 +85,14 @@ net::Response json_response(int status, const json::value& body) {
   return {status, "application/json", {}, wire::json_text(body) + "\n"};
 }
 
-net::Response error_response(const Error& error, const std::string& path, const std::string& request_id) {
-  return {wire::http_status(error), "application/problem+json", {}, wire::problem_json(error, path, request_id) + "\n"};
+net::Response error_response(const Error& error, const std::string& path, const std::string& request_id, int status) {
+  std::string problem = wire::problem_json(error, path, request_id);
+  if (status != 0) {
+    json::object document = json::parse(problem).as_object();
+    document["status"] = status;
+    problem = wire::json_text(document);
+  }
+  return {status != 0 ? status : wire::http_status(error), "application/problem+json", {}, problem + "\n"};
 }
 
 void Api::Call::send(int status, const json::value& body, const std::string& etag) const {

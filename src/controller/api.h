@@ -54,7 +54,9 @@
 namespace sl::controller {
 
 net::Response json_response(int status, const boost::json::value& body);
-net::Response error_response(const Error& error, const std::string& path, const std::string& request_id = "");
+// `status`: instead of the error's own.
+net::Response error_response(const Error& error, const std::string& path, const std::string& request_id = "",
+                             int status = 0);
 
 // Tells two bodies with one idempotency key apart; no secret depends on it.
 std::string hash_of(std::string_view text);

@@ -207,8 +207,7 @@ void Api::read_whole(Call call, const Output& output, std::int64_t from, std::in
       if (ranged && piece->offset >= piece->size) {
         net::Response response = error_response(
             invalid("range-not-satisfiable", "the output has only " + std::to_string(piece->size) + " bytes"),
-            call.request.path);
-        response.status = 416;
+            call.request.path, call.request_id, 416);
         response.headers = {{"Content-Range", "bytes */" + std::to_string(piece->size)}};
         return call.reply->send(std::move(response));
       }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/json.hpp>
 #include <sstream>
 #include <utility>
 
@@ -48,14 +47,7 @@ bool is_passed_on(const std::string& name) {
   return !kept.contains(name) && !name.starts_with("x-schedulearn-") && !name.starts_with("x-forwarded-");
 }
 
-net::Response bad_gateway(const Error& error, const std::string& path) {
-  net::Response response = error_response(error, path);
-  response.status = 502;
-  boost::json::object document = boost::json::parse(response.body).as_object();
-  document["status"] = response.status;
-  response.body = boost::json::serialize(document);
-  return response;
-}
+net::Response bad_gateway(const Error& error, const std::string& path) { return error_response(error, path, "", 502); }
 
 // "a=1; Path=/; Domain=x" as a cookie of this port only.
 std::string confined_cookie(const std::string& cookie, const std::string& path) {

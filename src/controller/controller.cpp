@@ -398,9 +398,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   net::Response on_protocol_error(int status, const std::string& detail) override {
     Error error = status == 413 ? Error{ErrorKind::too_large, "body-too-large", detail}
                                 : invalid(status == 431 ? "header-too-large" : "bad-request", detail);
-    net::Response response = error_response(error, "");
-    response.status = status;
-    return response;
+    return error_response(error, "", "", status);
   }
   bool on_websocket(const net::Request& request, std::shared_ptr<net::WebSocket> socket) override {
     if (const auto job = job_of_output(request.path)) return follow_output(*job, request, std::move(socket));

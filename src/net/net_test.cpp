@@ -178,6 +178,15 @@ TEST_F(NetTest, a_stream_arrives_whole_and_in_order) {
   EXPECT_EQ(fetch_ok("/stream").body, expected);
 }
 
+// What the stream is given later would look like the answer to the next request.
+TEST_F(NetTest, the_head_of_a_stream_is_all_that_its_connection_brings) {
+  const Raw asks(server_->port());
+  asks.send("HEAD /endless HTTP/1.1\r\nHost: x\r\n\r\n");
+  const std::string answer = asks.read_all();
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK\r\n")) << answer;
+  EXPECT_TRUE(answer.ends_with("Connection: close\r\n\r\n")) << answer;
+}
+
 TEST_F(NetTest, a_stream_knows_when_its_reader_has_gone) {
   EXPECT_TRUE(fetch_stream({"GET", url_ + "/endless"}, [](std::string_view) { return false; }).ok());
   for (int i = 0; i < 500; ++i) {

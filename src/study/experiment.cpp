@@ -83,8 +83,12 @@ Result<SharedTrace> load(const ExperimentSettings& settings, const Arrivals& arr
   if (!trace.ok()) return trace.error();
   const bool several =
       std::ranges::any_of(settings.arrivals, [&](const Arrivals& a) { return a.jobs != arrivals.jobs; });
-  if (several && std::cmp_less(trace->jobs.size(), arrivals.jobs))  // two counts would be the same jobs
-    return invalid("bad-flag", fmt::format("--jobs {}: there are only {}", arrivals.jobs, trace->jobs.size()));
+  const trace::TraceReport& report = trace->report;
+  const std::int64_t all =
+      std::ssize(trace->jobs) + report.dropped_oversize + report.dropped_without_gpus;  // with those left out
+  if (several && all < arrivals.jobs)  // two counts would be the same jobs
+    return invalid("bad-flag", fmt::format("--jobs {}: there are only {}", arrivals.jobs, all))
+        .hint("leave that number out");
   if (settings.elastic) {
     if (Status made = make_elastic(*trace, *settings.elastic); !made.ok()) return made.error();
   }
