@@ -25,6 +25,7 @@
 #include "container/folders.h"
 #include "container/order.h"
 #include "container/run_logic.h"
+#include "wire/job_spec.h"
 
 namespace sl::container {
 namespace {
@@ -34,6 +35,9 @@ namespace json = boost::json;
 constexpr const char* inside = "/.schedulearn";  // where the container sees what is ours
 constexpr int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 constexpr std::int64_t files_max = 1 << 20;
+// It counts all processes of the user on the machine, so no less however few the job may have: PidsLimit is that of the
+// container. An engine without special rights may not be able to give more.
+constexpr std::int64_t user_processes_least = wire::processes_default;
 constexpr int mark_looks = 200;
 constexpr useconds_t mark_interval_us = 10'000;
 constexpr Duration removal_patience = Duration::whole_seconds(10);
@@ -214,14 +218,16 @@ json::object Run::body() const {
   for (const OwnFolder& own : order_.own_folders) mounts.push_back(mount(own.path, own.path, own.writable));
   mounts.push_back(mount(order_.output, order_.output, true));
   for (const Bind& bind : binds_) mounts.push_back(mount(bind.from, bind.to, bind.writable));
-  json::object host = {{"Mounts", std::move(mounts)},
-                       {"NetworkMode", "host"},
-                       {"ShmSize", order_.shm_bytes},
-                       {"PidsLimit", order_.processes_max + 1},  // and the first process, which is ours
-                       {"CapDrop", {"ALL"}},
-                       {"SecurityOpt", {"no-new-privileges"}},
-                       {"LogConfig", {{"Type", "none"}}},
-                       {"Ulimits", json::array{limit("nofile", RLIMIT_NOFILE, files_max)}}};
+  const std::int64_t user_processes = std::max(user_processes_least, order_.processes_max);
+  json::object host = {
+      {"Mounts", std::move(mounts)},
+      {"NetworkMode", "host"},
+      {"ShmSize", order_.shm_bytes},
+      {"PidsLimit", order_.processes_max + 1},  // and the first process, which is ours
+      {"CapDrop", {"ALL"}},
+      {"SecurityOpt", {"no-new-privileges"}},
+      {"LogConfig", {{"Type", "none"}}},
+      {"Ulimits", {limit("nofile", RLIMIT_NOFILE, files_max), limit("nproc", RLIMIT_NPROC, user_processes)}}};
   if (order_.memory_bytes) host["Memory"] = *order_.memory_bytes, host["MemorySwap"] = *order_.memory_bytes;
   if (order_.cpus) host["NanoCpus"] = static_cast<std::int64_t>(*order_.cpus * 1e9);
   if (!order_.cpu_set.empty()) host["CpusetCpus"] = order_.cpu_set;

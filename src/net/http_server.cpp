@@ -371,7 +371,7 @@ void Connection::linger() {
 
 // A streamed answer is written by hand: the head, then chunks as they come.
 void Connection::begin_stream(const Response& head) {
-  streaming_ = true;
+  streaming_ = true, closing_stream_ = head_only_;
   if (head_only_) keep_alive_ = false;  // nobody may know when this stream ends
   std::string text = "HTTP/1.1 " + std::to_string(head.status) + " " +
                      std::string(http::obsolete_reason(static_cast<http::status>(head.status))) +
@@ -385,7 +385,6 @@ void Connection::begin_stream(const Response& head) {
     unsent += head.body.size();
     stream_write(head.body);
   }
-  closing_stream_ = head_only_;
   flush();
   if (buffer_.size() > 0) return;
   // A read that can only fail detects a peer that leaves (nothing is pipelined behind a stream).

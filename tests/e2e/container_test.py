@@ -69,6 +69,13 @@ class Behaviours(OnAnEngine):
         _, output = self.run_job("grep /dev/shm /proc/mounts", resources={"shm": "4MiB"})
         self.assertIn("size=4096k", output)
 
+    def test_processes_of_another_container_do_not_count(self):
+        many = self.running(self.submit("for i in $(seq 40); do sleep 60 & done; echo begun; wait"))
+        for processes in (30, 1):
+            job, _ = self.run_job(["true"] if processes == 1 else "for i in 1 2 3; do true & wait; done", resources={"processes": processes})
+            self.assertEqual("succeeded", job["state"], job["failure"])
+        self.lab.cli("cancel", many, "--now")
+
     def test_it_runs_its_snapshot_and_has_its_secrets(self):
         code = self.lab.folder / "code"
         code.mkdir()

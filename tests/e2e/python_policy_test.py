@@ -74,7 +74,7 @@ class PythonPolicyTest(LabTest):
         source = "from schedulearn.policy import Policy, preempt, start\nclass Restless(Policy):\n    def decide(self, snapshot):\n        self.wake_in(0.02)\n        return [start(job) for job in snapshot.waiting] + [preempt(job) for job in snapshot.running if job.can_preempt]\n"
         self.lab.cli("policy", "set", self.write(source), "--param", "deadline_ms=5000")
         job = self.lab.submit("sleep 300", checkpoint={"dir": "saved"}, gpus=1)
-        until(lambda: self.lab.get("/api/v1/policy")["name"] == "fifo", 120, "the policy of a new installation")
+        until(lambda: self.lab.get("/api/v1/policy")["name"] == "fifo", 300, "the policy of a new installation")
         failure = self.lab.get("/api/v1/policy")["failure"]
         self.assertEqual((failure["name"], failure["code"]), ("mine.py", "policy-stands-still"), failure)
         self.assertIn(f"it preempted job {job} 100 times in a row", failure["text"])
