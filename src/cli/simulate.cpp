@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/json.hpp>
 #include <cstdio>
 #include <filesystem>
 
@@ -171,26 +170,6 @@ class ProgressLine {
   std::string reported_last_;
 };
 
-// Those of an earlier run there: a run that is killed must not leave a mixture of both.
-void remove_results(const std::string& folder) {
-  const auto text = trace::read_text(folder + "/run.json");
-  if (!text.ok()) return;
-  std::error_code failed;
-  std::filesystem::remove(folder + "/run.json", failed);
-  boost::system::error_code unreadable;
-  const boost::json::value document = boost::json::parse(*text, unreadable);
-  const boost::json::object* const run = unreadable ? nullptr : document.if_object();
-  const boost::json::value* const results = run ? run->if_contains("results") : nullptr;
-  if (!results || !results->is_array()) return;
-  for (const boost::json::value& result : results->get_array()) {
-    for (const char* key : {"jobs_file", "events_file"}) {
-      const boost::json::value* const name = result.is_object() ? result.get_object().if_contains(key) : nullptr;
-      if (!name || !name->is_string() || name->get_string().find('/') != boost::json::string::npos) continue;
-      std::filesystem::remove(folder + "/" + std::string(name->get_string()), failed);
-    }
-  }
-}
-
 Status write_document(const SimulationOptions& options, const study::ExperimentSettings& settings,
                       const study::ExperimentResult& result) {
   Result<study::OutputFile> file = study::OutputFile::create(options.folder + "/run.json");
@@ -206,7 +185,6 @@ Result<bool> compare(const SimulationOptions& options, std::ostream& out) {
   if (!settings.ok()) return settings.error();
   const auto metrics = study::find_metrics(options.metrics);
   if (!metrics.ok()) return metrics.error();
-  if (!options.folder.empty()) remove_results(options.folder);
   Result<study::ExperimentResult> result = [&] {
     ProgressLine line(options.show_progress, options.report_progress);
     return study::run_experiment(*settings, [&](const study::ExperimentProgress& progress) {

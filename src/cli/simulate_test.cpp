@@ -256,6 +256,10 @@ TEST_F(Experiments, leave_nothing_of_earlier_ones_in_their_folder) {
   compared(o);
   EXPECT_TRUE(fs::exists(folder_ / "out/sjf-2.jobs.csv"));
   std::ofstream(folder_ / "out/notes.txt") << "mine";
+  SimulationOptions wrong = o;
+  wrong.trace = "nothing.csv";
+  EXPECT_NE(code(wrong), "");
+  EXPECT_TRUE(fs::exists(folder_ / "out/run.json")) << "what cannot be simulated changes nothing";
   o.policies = {"fifo"};
   o.seeds = "1..200";
   o.interrupted = [&] {

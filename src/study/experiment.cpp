@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <boost/json.hpp>
 #include <cmath>
 #include <condition_variable>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include "study/published.h"
 #include "trace/profiles.h"
 #include "trace/summary.h"
+#include "trace/text_file.h"
 #include "trace/workloads.h"
 
 namespace sl::study {
@@ -172,6 +174,27 @@ class Watched : public PolicyWrapper {
   std::atomic<bool>& cancelled_;
 };
 
+// Those of an earlier run there: a run that is killed must not leave a mixture of both.
+void remove_results(const std::string& folder) {
+  const auto text = trace::read_text(folder + "/run.json");
+  if (!text.ok()) return;
+  std::error_code failed;
+  std::filesystem::remove(folder + "/run.json", failed);
+  boost::system::error_code unreadable;
+  const boost::json::value document = boost::json::parse(*text, unreadable);
+  const boost::json::object* const run = unreadable ? nullptr : document.if_object();
+  const boost::json::value* const results = run ? run->if_contains("results") : nullptr;
+  if (!results || !results->is_array()) return;
+  for (const boost::json::value& result : results->get_array()) {
+    for (const char* key : {"jobs_file", "events_file"}) {
+      const boost::json::value* const value = result.is_object() ? result.get_object().if_contains(key) : nullptr;
+      const std::string name = value && value->is_string() ? std::string(value->get_string()) : "";
+      if (name.find('/') == std::string::npos && name.ends_with(".csv"))
+        std::filesystem::remove(folder + "/" + name, failed);
+    }
+  }
+}
+
 class Runner {
  public:
   Runner(const ExperimentSettings& settings, ExperimentResult& result) : settings_(settings), result_(result) {}
@@ -198,6 +221,7 @@ class Runner {
     std::error_code error;
     if (!settings_.folder.empty()) std::filesystem::create_directories(settings_.folder, error);
     if (error) return denied("cannot-write", "cannot make the folder " + settings_.folder + ": " + error.message());
+    if (!settings_.folder.empty()) remove_results(settings_.folder);
     return {};
   }
 
