@@ -47,6 +47,18 @@ class JobSide(unittest.TestCase):
         self.assertEqual((facts.id, facts.name, facts.attempt, facts.resuming, facts.gpus), (50, "mnist", 2, True, 4))
         self.assertEqual(schedulearn.checkpoint_folder("here"), Path("/data/ck/job-50"))
 
+    def test_the_checkpoints_of_another_controllers_job_with_the_same_number_are_not_the_jobs(self):
+        root, begun = self.folder / "checkpoints", int(time.time()) - 100
+        (root / "job-5").mkdir(parents=True)
+        facts = {"SCHEDULEARN_JOB_ID": "5", "SCHEDULEARN_CHECKPOINT_DIR": str(root), "SCHEDULEARN_JOB_FOLDER": f"job-5.{begun}000000"}
+        for resume, changed, expected in (("0", begun + 50, f"job-5.{begun}000000"), ("1", begun - 50, f"job-5.{begun}000000"), ("1", begun + 50, "job-5")):
+            with self.subTest(resume=resume, changed=changed):
+                os.utime(root / "job-5", (changed, changed))
+                self.environment(**facts, SCHEDULEARN_RESUME=resume)
+                self.assertEqual(schedulearn.checkpoint_folder("here"), root / expected)
+        (root / f"job-5.{begun}000000").mkdir()
+        self.assertEqual(schedulearn.checkpoint_folder("here"), root / f"job-5.{begun}000000")
+
     def test_reports_are_lines_of_json_added_to_the_metrics_file(self):
         metrics = self.folder / "metrics.jsonl"
         self.environment(SCHEDULEARN_METRICS_FILE=str(metrics))

@@ -87,11 +87,25 @@ def job() -> Job | None:
 def checkpoint_folder(default: str | os.PathLike[str]) -> Path:
     """Where this process keeps its checkpoints: the job's folder, or `default` outside Schedulearn. Not created here.
 
-    In a job the folder ends in job-ID, so jobs made from one file do not overwrite each other's work.
+    In a job the folder has a name of its own, job-ID.BEGUN, so that jobs made from one file do not overwrite each other's
+    work. BEGUN, when the job first began in microseconds since 1970, is never the same for two jobs; the ID may be, as
+    jobs of another controller are numbered from 1 too.
     """
     root = Path(os.environ.get("SCHEDULEARN_CHECKPOINT_DIR") or default)
     this_job = job()
-    return root / f"job-{this_job.id}" if this_job else root
+    if not this_job:
+        return root
+    old = root / f"job-{this_job.id}"  # as older versions named it
+    own = root / os.environ.get("SCHEDULEARN_JOB_FOLDER", old.name)
+    return old if this_job.resuming and not own.exists() and _changed_since(old, own.name) else own
+
+
+def _changed_since(folder: Path, name: str) -> bool:
+    """Whether something has come into the folder since the job of this name (job-ID.BEGUN) began."""
+    try:
+        return folder.stat().st_mtime >= int(name.partition(".")[2] or 0) // 1_000_000
+    except (OSError, ValueError):
+        return False
 
 
 def report(**values: Any) -> None:

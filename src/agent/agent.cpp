@@ -458,7 +458,7 @@ void LiveAgent::call_again() {
 
 void LiveAgent::tick() {
   const Instant now = boot_now();
-  launcher_.flush();
+  launcher_.tick();
   logic_.tick(now);
   failed_ends_.tick(now);
   look_at_resizes();

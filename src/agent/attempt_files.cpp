@@ -27,7 +27,15 @@ namespace {
 
 constexpr const char* code_subfolder = "/code";  // of the job's own folder
 
-std::string job_subfolder(std::int64_t job_id) { return "job-" + std::to_string(job_id); }
+// The job's own folder in a checkpoint folder; empty if it has none there. One that an older version named, by the job's
+// number alone, is of another database's job if nothing has come into it since this one began.
+std::string own_subfolder(const std::string& folder, std::int64_t job, std::int64_t first) {
+  struct stat facts {};
+  const auto is_there = [&](const std::string& name) { return ::lstat((folder + "/" + name).c_str(), &facts) == 0; };
+  if (std::string own = job_subfolder(job, first); is_there(own)) return own;
+  std::string old = job_subfolder(job, 0);
+  return is_there(old) && facts.st_mtim.tv_sec >= first / 1'000'000 ? old : "";
+}
 
 // Whether `path` is the folder or lies in it, wherever links lead.
 bool contains(const std::string& folder, const std::string& path) {
@@ -159,7 +167,8 @@ Result<CheckpointPlace> AttemptFiles::checkpoint_place(const std::string& key, c
     return invalid("checkpoint-refused", "there is no folder " + order.spec.workdir);  // a job cannot start either
   if (is_named && has_workdir && contains(place.folder, order.spec.workdir))
     return invalid("checkpoint-refused", place.folder + " is the job's working directory or contains it");
-  const bool has_own = order.checkpoint->subfolder == job_subfolder(order.incarnation.job);
+  const bool has_own = order.checkpoint->subfolder == job_subfolder(order.incarnation.job, order.first) ||
+                       order.checkpoint->subfolder == job_subfolder(order.incarnation.job, 0);
   if (has_own) place.folder += "/" + order.checkpoint->subfolder;
   place.is_own = has_own || !is_named || is_in_code || has_run_with(place.folder, key);
   write_text(folders_.of_attempt(key) + "/arriving", place.folder);
@@ -204,11 +213,9 @@ LeftCheckpoint AttemptFiles::left_checkpoint(const std::string& key, std::int64_
   std::string folder = read_text(folders_.of_attempt(key) + "/checkpoint_folder");
   while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
   if (folder.empty() || folder == own) return {own, ""};
-  const std::string subfolder = job_subfolder(job_id);
-  std::error_code failed;
-  if (std::filesystem::exists(std::filesystem::symlink_status(folder + "/" + subfolder, failed)))
-    return {folder + "/" + subfolder, subfolder};
-  return {folder, ""};
+  std::string subfolder = own_subfolder(folder, job_id, folders_.first_of(key));
+  if (!subfolder.empty()) folder += "/" + subfolder;
+  return {std::move(folder), std::move(subfolder)};
 }
 
 void AttemptFiles::on_signal(const std::string& key, int number) {
@@ -289,7 +296,7 @@ std::optional<AttemptFiles::Checkpoint> AttemptFiles::on_end(const std::string& 
   const bool has_nothing = !runs_another && folders_.take_back(key, notes.job_dir);
   if (has_nothing && notes.checkpoint_folder.empty()) return std::nullopt;
   const std::string folder = notes.checkpoint_folder.empty() ? notes.job_dir + "/checkpoints" : notes.checkpoint_folder;
-  const std::string own = folder + "/" + job_subfolder(job_id);
+  const std::string own = folder + "/" + own_subfolder(folder, job_id, folders_.first_of(key));
   std::error_code unreadable;
   const auto facts = look_into(std::filesystem::is_directory(own, unreadable) ? own : folder);
   if (!facts) return std::nullopt;

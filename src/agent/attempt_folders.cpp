@@ -65,10 +65,14 @@ AttemptFolders::AttemptFolders(std::string data_dir) : dir_(std::move(data_dir))
     spare_.push_back(at->path().string());
 }
 
+std::int64_t AttemptFolders::first_of(const std::string& key) const {
+  const std::string number = read_text(of_attempt(key) + "/first");
+  return number.empty() ? parse_key(key).value_or(Incarnation{}).number : std::atoll(number.c_str());
+}
+
 std::string AttemptFolders::of_job(const std::string& key) const {
   Incarnation first = parse_key(key).value_or(Incarnation{});
-  if (const std::string number = read_text(of_attempt(key) + "/first"); !number.empty())
-    first.number = std::atoll(number.c_str());
+  first.number = first_of(key);
   return of_job(first);
 }
 

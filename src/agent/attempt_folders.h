@@ -30,6 +30,8 @@ class AttemptFolders {
   }
   // The folder of the attempt's job, once make() has been called.
   std::string of_job(const std::string& key) const;
+  // The number of the first incarnation of the attempt's job.
+  std::int64_t first_of(const std::string& key) const;
 
   // Makes all folders of the attempt, whose job's first incarnation had the number `first`. Those that are there already
   // stay as they are. Returns the job's. Errors: "server_setup" when the disk has no room for them or for what a job

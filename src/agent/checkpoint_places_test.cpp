@@ -89,7 +89,7 @@ TEST_F(CheckpointPlacesTest, a_link_that_leads_to_itself_ends_no_agent) {
   const std::string key = key_of(made.incarnation);
   ASSERT_TRUE(files->prepare(key, made, {}, {}).ok());
   fs::create_directories(top / "work/kept");
-  fs::create_symlink("job-7", top / "work/kept/job-7");
+  fs::create_symlink("job-7.100", top / "work/kept/job-7.100");
   std::ofstream(top / "work/kept/model") << "12345";
   EXPECT_TRUE(files->on_end(key, 7, false));
   fs::remove_all(top / "work");
@@ -115,10 +115,20 @@ TEST_F(CheckpointPlacesTest, a_job_with_a_folder_of_its_own_in_the_named_one_tak
   run("states", 1);
   fs::create_directories(top / "work" / "states" / "job-8");
   EXPECT_EQ(left(1), "work/states");
+  fs::create_directories(top / "work" / "states" / "job-7.100");
+  EXPECT_EQ(left(1), "work/states/job-7.100, job-7.100");
+  EXPECT_EQ(place("states", "job-7.100"), "work/states/job-7.100 own");
+  EXPECT_EQ(place("fresh", "../../data", 4), "work/fresh of others") << "no other name is taken from the source";
+}
+
+// As an older version named it, by its number alone.
+TEST_F(CheckpointPlacesTest, a_folder_of_the_job_s_number_is_the_job_s_if_it_has_changed_since_the_job_began) {
+  run("states", 1);
   fs::create_directories(top / "work" / "states" / "job-7");
   EXPECT_EQ(left(1), "work/states/job-7, job-7");
   EXPECT_EQ(place("states", "job-7"), "work/states/job-7 own");
-  EXPECT_EQ(place("fresh", "../../data", 4), "work/fresh of others") << "no other name is taken from the source";
+  std::ofstream(top / "data/attempts" / key_of(Incarnation{"c", 7, 1, 100}) / "first") << "9000000000000000";
+  EXPECT_EQ(left(1), "work/states") << "of another database's job 7";
 }
 
 TEST_F(CheckpointPlacesTest, no_folder_is_made_where_the_job_could_not_start) {

@@ -220,6 +220,7 @@ void add_ours(const wire::StartAttempt& order, const Parts& parts, const Attempt
   set("SERVER_RANK", std::to_string(order.placement.rank));
   set("SERVER_IPS", addresses_of(parts));
   set("CHECKPOINT_DIR", checkpoint_folder(order, place));
+  set("JOB_FOLDER", job_subfolder(order.incarnation.job, order.first));
   set("OUTPUT_DIR", place.job_dir + "/output");
   set("TMP_DIR", place.attempt_dir + "/tmp");
   set("NOTICE_FILE", place.attempt_dir + "/notice");
@@ -304,6 +305,10 @@ std::string first_program(const std::string& line) {
   const std::string word = command.substr(0, command.find_first_of(" \t\r&|<>()"));
   const bool plain = !word.empty() && word.find_first_of("$`'\"\\={}*?[]~#!") == std::string::npos;
   return plain && built_in.count(word) == 0 ? word : "";
+}
+
+std::string job_subfolder(std::int64_t job, std::int64_t first) {
+  return first == 0 ? fmt::format("job-{}", job) : fmt::format("job-{}.{}", job, first);
 }
 
 std::string checkpoint_folder(const wire::StartAttempt& order, const AttemptPlace& place) {

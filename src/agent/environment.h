@@ -1,6 +1,7 @@
 // Turns an order to start into what the launcher runs: arguments and environment (docs/guide/jobs.md). Pure.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,10 @@ std::string visible_devices(const wire::Placement& placement);
 
 // Where the job keeps its checkpoints: as in its job file, else in its own folder.
 std::string checkpoint_folder(const wire::StartAttempt& order, const AttemptPlace& place);
+
+// The name of the job's folder in a checkpoint folder that jobs share. Numbers of jobs occur again in another database, or
+// in one that was restored: `first`, the number of the job's first incarnation, does not. 0: as older versions named it.
+std::string job_subfolder(std::int64_t job, std::int64_t first);
 
 // The interpreter of the virtual or conda environment that the job was submitted from, if it does not exist on this
 // server; empty otherwise. Without this check another Python on PATH would run the training.

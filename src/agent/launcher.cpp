@@ -115,6 +115,8 @@ void Launcher::serve() {
   const std::int64_t wait_ms =
       wake.is_never() ? -1 : std::clamp<std::int64_t>((wake - boot_now()).us / 1'000 + 1, 0, 60'000);
   if (::poll(waits.data(), waits.size(), static_cast<int>(wait_ms)) < 0) return;
+  // Before the ends are read: if this process has stood still, the warden may have ended what had lost its lease.
+  logic_.enforce_lease(boot_now());
   const bool ended = waits[0].revents != 0 ||
                      std::any_of(waits.begin() + 3, waits.end(), [](const pollfd& wait) { return wait.revents != 0; });
   if (ended) take_ended();

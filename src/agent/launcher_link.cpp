@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr int connect_tries = 500;
 constexpr auto connect_interval = std::chrono::milliseconds(10);
+constexpr int ticks_between_pings = 20, ticks_of_silence_most = 60;  // 5 and 15 s
 
 }  // namespace
 
@@ -89,6 +90,7 @@ Status LauncherLink::connect() {
                             "the launcher does not answer; see " + settings_.data_dir + "/launcher.log");
   }
   reader_ = {};
+  ticks_ = 0, is_asked_ = answers_pings_ = false;
   watch_ = loop_.on_readable(socket_, [this] { read(); });
   send({"list"});
   return {};
@@ -126,13 +128,32 @@ void LauncherLink::flush() {
   }
 }
 
+void LauncherLink::tick() {
+  flush();
+  if (socket_ < 0) return;
+  ++ticks_;
+  if (is_asked_ && answers_pings_ && ticks_ > ticks_of_silence_most) {
+    std::fputs("schedulearn agent: the launcher does not answer; no job starts or ends here until it does\n", stderr);
+    return lose();
+  }
+  if (is_asked_ || ticks_ < ticks_between_pings) return;
+  ticks_ = 0, is_asked_ = true;
+  send({"ping"});
+}
+
 void LauncherLink::read() {
   char buffer[65536];
   const ssize_t n = ::recv(socket_, buffer, sizeof buffer, MSG_DONTWAIT);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (n <= 0) return lose();
   reader_.add(std::string_view(buffer, static_cast<std::size_t>(n)));
-  while (const auto message = reader_.next()) events_.on_message(*message);
+  while (const auto message = reader_.next()) {
+    if (*message == Fields{"pong"}) {
+      ticks_ = 0, is_asked_ = false, answers_pings_ = true;
+    } else {
+      events_.on_message(*message);
+    }
+  }
 }
 
 void LauncherLink::lose() {

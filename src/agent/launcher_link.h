@@ -45,10 +45,13 @@ class LauncherLink {
   void send(const Fields& message);
   // Goes out together with the next one.
   void send_with_next(const Fields& message);
-  // Sends what could not be sent at once.
-  void flush();
+  // To be called at every tick of the agent: sends what could not be sent at once, and asks it now and then whether it still works. One that does not answer, since
+  // it or its disk stands still, counts as lost until it does. Ticks are counted, not seconds: this process may have stood
+  // still itself.
+  void tick();
 
  private:
+  void flush();
   bool try_socket();
   Status start_launcher() const;
   void read();
@@ -58,6 +61,9 @@ class LauncherLink {
   LauncherSettings settings_;
   Events events_;
   int socket_ = -1;
+  int ticks_ = 0;               // since it was asked, or has answered
+  bool is_asked_ = false;       // and has not answered
+  bool answers_pings_ = false;  // one of an older version does not
   FrameReader reader_;
   std::string unsent_;
   std::shared_ptr<net::EventLoop::Watch> watch_;

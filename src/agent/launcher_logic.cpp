@@ -50,6 +50,7 @@ void LauncherLogic::obey(const Fields& order, Instant now) {
   if (verb == "join") return join(order);
   if (verb == "limit") return limit(order);
   if (verb == "list") return list();
+  if (verb == "ping") return ports_.tell({"pong"});
   if (verb == "shutdown") shutting_down_ = true;
   if (verb == "lease" && order.size() == 2) {
     lease_until_ = Instant{std::atoll(order[1].c_str())};

@@ -52,6 +52,8 @@ class LauncherLogic {
   // The attempt's leader has ended; `status` as from waitpid. For an adopted one: `unknown_status`.
   void on_ended(const std::string& key, int status);
   static constexpr int unknown_status = -1;
+  // Asks attempts that have lost their lease to end, and kills them after the grace period.
+  void enforce_lease(Instant now);
   // All inputs at hand are in: kills what ended leaders have left behind, records and reports the ends of trees that
   // are gone, ends attempts that have lost their lease.
   void settle(Instant now);
@@ -82,7 +84,6 @@ class LauncherLogic {
   void explain_end(LauncherState& state) const;
   void forget(const std::string& key);
   void list();
-  void enforce_lease(Instant now);
   void signal_fenced(int number);
   std::vector<LauncherState> take_ended(Instant now);
   void deliver(Attempt& attempt, int number, const char* by);

@@ -3,12 +3,12 @@
 //
 //   agent -> launcher   start KEY KIND CWD OUTPUT REQUIRED GPUS ARGC arg… env…   signal KEY NUMBER   forget KEY
 //                       join KEY arg…
-//                       freeze KEY   thaw KEY   lease UNTIL_US   list   shutdown
+//                       freeze KEY   thaw KEY   lease UNTIL_US   list   ping   shutdown
 //                       limit KEY NAME=VALUE…     before its start, or while it runs (limits.h)
 //   launcher -> agent   state KEY STATE PID STARTED_US ENDED_US EXIT SIGNAL FAILURE_KIND FAILURE_MESSAGE GPUS STOPPED_BY
 //                             FROZEN
 //                       limits REASON NAME…       what it can limit, and why not the rest; before `listed`
-//                       listed
+//                       listed   pong
 //
 // KEY is that of an incarnation (model/incarnation.h). KIND is a sum: 1 if the attempt must end with the lease, whose time
 // is in CLOCK_BOOTTIME; 2 if it has a container. Empty fields are unknown.

@@ -1,20 +1,26 @@
 #include "agent/warden.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include <algorithm>
 #include <csignal>
+#include <fstream>
 #include <utility>
 
+#include "agent/clocks.h"
 #include "agent/process_runtime.h"
+#include "base/lease.h"
 
 namespace sl::agent {
 namespace {
 
 constexpr int looks = 600;  // of 10 ms; the controller allows a lost lease no longer than that (lease.h)
 constexpr useconds_t look_interval_us = 10'000;
+constexpr Duration allowance = Duration::whole_seconds(1);    // after which a launcher has not enforced the lease
+constexpr Duration pause_most = Duration::whole_seconds(10);  // between two looks at the lease
 
 bool end_all(ProcessTrees& trees) {
   bool all_gone = true;
@@ -24,6 +30,37 @@ bool end_all(ProcessTrees& trees) {
     all_gone = false;
   }
   return all_gone;
+}
+
+void end_fenced(const std::string& data_dir, const JournalContents& journal) {
+  ProcessTrees trees;
+  for (const Started& started : fenced_in(journal, boot_id())) {
+    ProcessTree tree = tree_of(data_dir, started);
+    tree.is_own = false;
+    trees.add(started.key, tree);
+  }
+  for (int look = 0; look < looks && !end_all(trees); ++look) ::usleep(look_interval_us);
+}
+
+// Never: there is none of this boot.
+Instant lease_until(const std::string& data_dir) {
+  std::ifstream lease(data_dir + "/lease");
+  std::string boot;
+  Instant until;
+  return lease >> boot >> until.us && is_same_boot(boot, boot_id()) ? until : Instant::never();
+}
+
+// Looks at the lease from time to time. `ended_for`: the one that attempts have been ended for.
+Duration watch_lease(const std::string& data_dir, Instant& ended_for) {
+  const Instant until = lease_until(data_dir);
+  if (until.is_never() || until == ended_for) return pause_most;
+  const Instant over = until + fence_grace + allowance;
+  if (boot_now() < over) return std::min(pause_most, over - boot_now());
+  const JournalContents journal = read_journal(data_dir + "/journal");
+  if (lease_until(data_dir) != until) return {};  // attempts may have been started since, with another one
+  end_fenced(data_dir, journal);
+  ended_for = until;
+  return pause_most;
 }
 
 }  // namespace
@@ -46,16 +83,13 @@ void Warden::start(const std::string& data_dir) {
 
 int run_warden(const std::string& data_dir) {
   ::prctl(PR_SET_NAME, "sl-warden");
-  char byte = 0;
-  while (::read(0, &byte, 1) < 0 && errno == EINTR) {
+  Instant ended_for = Instant::never();
+  for (bool has_ended = false; !has_ended;) {
+    const Duration pause = watch_lease(data_dir, ended_for);
+    pollfd launcher{0, POLLIN, 0};
+    has_ended = ::poll(&launcher, 1, static_cast<int>(pause.us / 1'000) + 1) > 0;  // its end is all that can be read
   }
-  ProcessTrees trees;
-  for (const Started& started : fenced_in(read_journal(data_dir + "/journal"), boot_id())) {
-    ProcessTree tree = tree_of(data_dir, started);
-    tree.is_own = false;
-    trees.add(started.key, tree);
-  }
-  for (int look = 0; look < looks && !end_all(trees); ++look) ::usleep(look_interval_us);
+  end_fenced(data_dir, read_journal(data_dir + "/journal"));
   return 0;
 }
 

@@ -1,6 +1,6 @@
-// A process next to the launcher that waits for the launcher's end and then ends the trees of attempts that must not
-// outlive their lease (`fenced`): nothing else could, once the launcher has been killed. The kernel ends only their
-// leaders.
+// A process next to the launcher that ends the trees of attempts that must not outlive their lease (`fenced`): when the
+// launcher has ended, since the kernel ends only their leaders; and when the lease has run out and the launcher has not
+// ended them, because it stands still, as on a disk that hangs. Nothing else could.
 #pragma once
 
 #include <sys/types.h>

@@ -11,6 +11,7 @@
 
 #include "app/data_folder.h"
 #include "app/roles.h"
+#include "base/shell_words.h"
 #include "cli/browser.h"
 
 namespace sl::app {
@@ -73,6 +74,10 @@ class Up {
       : loop_(loop), data_(std::move(data)), controller_(std::move(controller)) {
     // Before anybody is told that it runs; what comes until it does waits for it.
     loop_.on_signals({SIGINT, SIGTERM}, [this](int) { on_signal(); });
+    // Its terminal is closed; whoever started it with nohup means it to stay.
+    struct sigaction hang_up {};
+    if (::sigaction(SIGHUP, nullptr, &hang_up) == 0 && hang_up.sa_handler != SIG_IGN)
+      loop_.on_signals({SIGHUP}, [this](int) { on_signal(); });
   }
 
   // One per simulated server, or one for this machine.
@@ -84,7 +89,7 @@ class Up {
   void on_signal();
   void stop();
   void kill();
-  void end();
+  void end(const Status& recorded);
   void give_up();
   void limit(Duration time, void (Up::*then)()) {
     limit_ = loop_.after(time, [this, then] { (this->*then)(); });
@@ -143,7 +148,8 @@ void Up::stop() {
     if (!plan.requeued.empty() || !plan.cancelled.empty()) say("\n" + text_of(plan));
     if (signals_ == 1) limit(plan.grace + margin, &Up::kill);
   };
-  controller_->stop_jobs(std::move(servers), "schedulearn up was stopped", told, [this] { end(); });
+  controller_->stop_jobs(std::move(servers), "schedulearn up was stopped", told,
+                         [this](const Status& recorded) { end(recorded); });
 }
 
 void Up::kill() {
@@ -153,21 +159,23 @@ void Up::kill() {
   limit(kill_limit, &Up::give_up);
 }
 
-// No job runs any more, and the database knows.
-void Up::end() {
+// No job runs any more. `recorded`: whether the database knows; else the agents tell it when they are started again.
+void Up::end(const Status& recorded) {
+  if (!recorded.ok()) say("Not all that happened is recorded yet: " + recorded.error().message);
   limit(kill_limit, &Up::give_up);
   for (const auto& agent : agents_) {
     agent->end([this] {
       if (++agents_ended_ < agents_.size()) return;
-      say("Stopped. To continue:    schedulearn up --data " + data_);
-      say("To see what happened:    schedulearn ls --data " + data_);
+      say("Stopped. To continue:    schedulearn up --data " + shell_word(data_));
+      say("To see what happened:    schedulearn ls --data " + shell_word(data_));
       loop_.stop();
     });
   }
 }
 
 void Up::give_up() {
-  say("Stopped without waiting for all processes of jobs to end. To continue:  schedulearn up --data " + data_);
+  say("Stopped without waiting for all processes of jobs to end. To continue:  schedulearn up --data " +
+      shell_word(data_));
   loop_.stop();
 }
 

@@ -13,15 +13,14 @@ namespace sl::cli {
 
 namespace {
 
-// Those of the jobs that have not ended.
-std::vector<json::value> unfinished_of(const Context& context, const std::set<std::int64_t>& ids) {
+// Those of the jobs that the list has with `filter`.
+std::vector<json::value> listed(const Context& context, const std::set<std::int64_t>& ids, const std::string& filter) {
   std::vector<json::value> chosen;
   if (ids.empty()) return chosen;
   constexpr std::int64_t most = 100'000;  // of a list
   const std::int64_t first = *ids.begin(), last = *ids.rbegin();
-  const auto list =
-      context.get(fmt::format("/api/v1/jobs?before={}&limit={}&state={}&fields=id,name,state,members,group_id",
-                              last + 1, std::min(most, last - first + 1), unfinished_states));
+  const auto list = context.get(fmt::format("/api/v1/jobs?before={}&limit={}{}&fields=id,name,state,members,group_id",
+                                            last + 1, std::min(most, last - first + 1), filter));
   if (!list.ok()) return chosen;
   for (const json::value& job : value_at(*list, "items").as_array())
     if (ids.contains(static_cast<std::int64_t>(number_at(job, "id")))) chosen.push_back(job);
@@ -29,16 +28,18 @@ std::vector<json::value> unfinished_of(const Context& context, const std::set<st
   return chosen;
 }
 
-// How many jobs end with these: of an array, its members that have not, once.
-std::size_t jobs_that_end(const std::vector<json::value>& chosen, const std::set<std::int64_t>& ids) {
+// How many jobs these are: of an array, its members of those `counts`, once.
+std::size_t number_of_jobs(const std::vector<json::value>& chosen, const std::set<std::int64_t>& ids,
+                           std::initializer_list<const char*> counts) {
   std::size_t jobs = 0;
   for (const json::value& job : chosen) {
     const json::value& members = value_at(job, "members");
     const auto group = static_cast<std::int64_t>(number_at(job, "group_id"));
-    if (members.is_object())
-      jobs += static_cast<std::size_t>(number_at(members, "waiting") + number_at(members, "running"));
-    else if (!ids.contains(group))
+    if (members.is_object()) {
+      for (const char* count : counts) jobs += static_cast<std::size_t>(number_at(members, count));
+    } else if (!ids.contains(group)) {
       ++jobs;
+    }
   }
   return jobs;
 }
@@ -62,8 +63,9 @@ int cancel_jobs(const Context& context, const std::vector<std::string>& selector
   // A single array that a script names is cancelled as told; people see how many jobs it is.
   const bool may_ask = (ids->size() > 1 || context.interactive) && !context.assume_yes;
   const std::set<std::int64_t> distinct(ids->begin(), ids->end());
-  const std::vector<json::value> chosen = may_ask ? unfinished_of(context, distinct) : std::vector<json::value>();
-  const std::size_t jobs = distinct.size() - chosen.size() + jobs_that_end(chosen, distinct);
+  const std::vector<json::value> chosen =
+      may_ask ? listed(context, distinct, std::string("&state=") + unfinished_states) : std::vector<json::value>();
+  const std::size_t jobs = distinct.size() - chosen.size() + number_of_jobs(chosen, distinct, {"waiting", "running"});
   const bool asks = may_ask && (ids->size() > 1 || jobs > 1);
   if (asks && context.interactive) print_chosen(chosen, distinct.size());
   if (const auto sure = confirm(context, "cancel " + plural(jobs, "job"), asks); !sure.ok() || !*sure)
@@ -77,7 +79,9 @@ int cancel_jobs(const Context& context, const std::vector<std::string>& selector
     const Result<json::value> job =
         context.call("POST", "/api/v1/jobs/" + std::to_string(id) + "/cancel", json::serialize(body));
     if (!job.ok()) {
-      status = fail(job.error());
+      // Of all that had not ended, some have since.
+      const bool is_over = job.error().code == "job-finished" && std::ranges::find(selectors, "all") != selectors.end();
+      if (!is_over) status = fail(job.error());
       continue;
     }
     if (context.as_json) {
@@ -116,8 +120,12 @@ int signal_jobs(const Context& context, const std::vector<std::string>& selector
 int remove_jobs(const Context& context, const std::vector<std::string>& selectors) {
   const auto ids = select_jobs(context, selectors);
   if (!ids.ok()) return fail(ids.error());
-  if (const auto sure = confirm(context, "remove " + plural(ids->size(), "job") + " for good", ids->size() > 1);
-      !sure.ok() || !*sure)
+  const bool may_ask = (ids->size() > 1 || context.interactive) && !context.assume_yes;
+  const std::set<std::int64_t> distinct(ids->begin(), ids->end());
+  const std::vector<json::value> chosen = may_ask ? listed(context, distinct, "") : std::vector<json::value>();
+  const std::size_t jobs = distinct.size() - chosen.size() + number_of_jobs(chosen, distinct, {"total"});
+  const bool asks = may_ask && (ids->size() > 1 || jobs > 1);
+  if (const auto sure = confirm(context, "remove " + plural(jobs, "job") + " for good", asks); !sure.ok() || !*sure)
     return sure.ok() ? 1 : fail(sure.error());
   int status = 0;
   for (const std::int64_t id : *ids) {

@@ -61,6 +61,8 @@ class CommandLine {
     app_.set_version_flag("--version", std::string("schedulearn ") + version);
     app_.fallthrough();
     app_.require_subcommand(0, 1);
+    // Of a flag that is given twice, as by an alias and by hand, the last counts. The commands inherit it.
+    app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     add_global_flags();
     add_job_commands();
     add_cluster_commands();
@@ -199,6 +201,7 @@ void CommandLine::add_job_commands() {
   ls->add_option("--state", list_.state, "only these states, separated by commas");
   ls->add_option("--user", list_.user, "only this user's jobs");
   ls->add_option("--name", list_.word, "only names that contain this");
+  ls->add_option("--label", list_.label, "only jobs with this label: KEY=VALUE, or KEY for any value");
   ls->add_option("--group", list_.group, "only the members of this array")->check(above_zero());
   ls->add_flag("--members", list_.members, "also the members of arrays, one by one");
   ls->add_option("--sort", list_.sort, "id, name, user, gpus, waited or ran")->check(one_of(list_orders()));
@@ -235,7 +238,8 @@ void CommandLine::add_job_commands() {
                                       "from the first line on that looks like an error: a traceback, CUDA out of "
                                       "memory, an NCCL error; status 1: there is none");
   log->add_flag("--raw", logs_.raw,
-                "the bytes as they were written (standard output and standard error are one output)")
+                "the bytes as they were written, also what a terminal obeys (standard output and standard error are "
+                "one output)")
       ->excludes(times, since, grep, errors);
   log->add_option("--attempt", logs_.attempt, "output of an earlier attempt")->check(above_zero());
   log->add_option("--rank", logs_.rank, "output on this server of the job, from 0")->check(CLI::Range(0, 1'000'000));
@@ -282,6 +286,7 @@ void CommandLine::add_cluster_commands() {
   CLI::Option* of_job = events->add_option("job", events_.selector, "5, last or a name: only its events");
   events->add_option("--about", events_.about, "job, server, gpu, policy ...: only kinds that begin so")
       ->excludes(of_job);
+  events->add_flag("--progress", events_.progress, "also each step of how far jobs have come");
   events->add_option("--server", events_.server, "only of this server")->excludes(of_job);
   events->add_option("--limit", events_.limit, "how many")->check(between(1, 10'000));
   page_.add_to(app_);

@@ -150,7 +150,7 @@ int cluster_status(const Context& context) {
     context.print_json(*cluster);
     return 0;
   }
-  if (!context.plain) print_summary(context, *cluster);
+  if (!context.plain && !context.quiet) print_summary(context, *cluster);
   Table table({"SERVER", "STATE", "GPUS", "FREE", "CPU", "MEMORY", "JOB FILES", ""}, {2, 3});
   table.may_shrink(0, {6, 4, 5});
   bool any_down = false;
@@ -316,7 +316,7 @@ int list_events(const Context& context, const EventsAsked& asked) {
     if (!ids.ok()) return fail(ids.error());
     path = fmt::format("/api/v1/jobs/{}/events", ids->front());
   }
-  path += fmt::format("?limit={}", asked.limit);
+  path += fmt::format("?limit={}{}", asked.limit, asked.progress ? "" : "&progress=false");
   if (!asked.about.empty()) path += "&about=" + net::percent_encode(asked.about);
   if (!asked.server.empty()) path += "&server=" + net::percent_encode(asked.server);
   const Result<json::value> list = context.get(path);

@@ -35,7 +35,7 @@ int submit(const Context& context, const SubmitOptions& options);
 Result<wire::JobSpec> job_to_submit(const Context& context, const SubmitOptions& options);
 
 struct ListOptions {
-  std::string state, user, word;
+  std::string state, user, word, label;
   std::string
       sort;  // one of list_orders() (job_order.h); empty: those that run, those that wait, those that have ended
   bool all = false;          // without limit
@@ -86,6 +86,7 @@ int list_gpus(const Context& context);
 struct EventsAsked {
   std::string selector;       // of one job; empty: all events
   std::string about, server;  // only kinds that begin so, only of this server; empty: of any
+  bool progress = false;      // also how far jobs have come
   int limit = 30;
 };
 int list_events(const Context& context, const EventsAsked& asked);
@@ -126,8 +127,8 @@ Result<boost::json::object> policy_body(const std::string& name, const std::vect
 int policy_history(const Context& context);
 int undo_policy(const Context& context);
 
-// The number of times Ctrl-C was pressed while a command follows or waits.
+// The number of times Ctrl-C was pressed while a command follows or waits; `also_hang_up`: or its terminal closed.
 int interrupts();
-void catch_interrupts();
+void catch_interrupts(bool also_hang_up = false);
 
 }  // namespace sl::cli

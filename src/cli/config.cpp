@@ -1,11 +1,14 @@
 #include "cli/config.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "base/suggest.h"
+#include "cli/sign_ins.h"
 #include "cli/surroundings.h"
 #include "wire/job_file.h"
 #include "wire/job_spec.h"
@@ -43,6 +46,21 @@ Error unknown_setting(std::string_view key) {
   return error;
 }
 
+Status check_value(std::string_view key, const std::string& value) {
+  const auto refuse = [&](const char* what) {
+    return invalid("bad-flag", fmt::format("{} is {}, not {}", key, what, value))
+        .hint(fmt::format("schedulearn config set {} …", key));
+  };
+  if (key == "color" && value != "auto" && value != "always" && value != "never")
+    return refuse("auto, always or never");
+  if (key == "timeout") {
+    const auto seconds = wire::parse_duration_s(value);
+    if (!seconds.ok() || *seconds <= 0) return refuse("a duration above zero");
+  }
+  if (key == "url" && !full_url(value).ok()) return refuse("a controller's address (http://127.0.0.1:5000)");
+  return {};
+}
+
 Status check(const json::object& values, bool is_project) {
   for (const auto& [key, value] : values) {
     if (key == defaults) {
@@ -55,6 +73,7 @@ Status check(const json::object& values, bool is_project) {
       return invalid("unknown-key", "a project sets only [defaults], not " + std::string(key))
           .hint("schedulearn config set " + std::string(key) + " …");
     if (!value.is_string()) return invalid("wrong-type", std::string(key) + " is a text").hint("write it in quotes");
+    if (const Status good = check_value(key, std::string(value.get_string())); !good.ok()) return good;
   }
   return {};
 }

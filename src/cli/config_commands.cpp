@@ -159,7 +159,7 @@ Status choose_controller(const Config& config, FlagValues& flags) {
   }
   if (const std::string url = config.text("url"); !flags.is_url_chosen && !url.empty())
     flags.url = url, flags.is_url_chosen = true;
-  while (flags.url.ends_with('/')) flags.url.pop_back();
+  if (auto url = full_url(flags.url); url.ok()) flags.url = std::move(*url);  // else it is refused when it is asked
   if (flags.is_url_chosen) flags.token = token_for(flags.url);
   return {};
 }
@@ -184,21 +184,11 @@ Status fill_from_config(const CLI::App& app, FlagValues& flags) {
   }
   const auto config = Config::load();
   if (!config.ok()) return config.error();
-  const auto refuse = [&](const char* key, const std::string& what) {
-    return invalid("bad-flag", std::string(key) + " is " + what + ", not " + config->text(key))
-        .note("in " + config->find(key)->path)
-        .hint(std::string("schedulearn config set ") + key + " …");
-  };
   if (const Status chosen = choose_controller(*config, flags); !chosen.ok()) return chosen;
-  if (const std::string color = config->text("color"); !color.empty() && app.get_option("--color")->empty()) {
-    if (color != "auto" && color != "always" && color != "never") return refuse("color", "auto, always or never");
+  if (const std::string color = config->text("color"); !color.empty() && app.get_option("--color")->empty())
     flags.color = color;
-  }
-  if (const std::string timeout = config->text("timeout"); !timeout.empty() && app.get_option("--timeout")->empty()) {
-    const auto seconds = wire::parse_duration_s(timeout);
-    if (!seconds.ok() || *seconds <= 0) return refuse("timeout", "a duration above zero");
-    flags.timeout_s = *seconds;
-  }
+  if (const std::string timeout = config->text("timeout"); !timeout.empty() && app.get_option("--timeout")->empty())
+    flags.timeout_s = *wire::parse_duration_s(timeout);
   flags.token_file = config->text("token_file");
   if (flags.token_file.starts_with("~/")) flags.token_file = variable("HOME") + flags.token_file.substr(1);
   config->add_defaults(flags.defaults);

@@ -63,7 +63,7 @@ TEST(Config, a_setting_changes_and_the_rest_of_the_file_stays) {
   EXPECT_EQ(set(text, "color", "never"), "# mine\nurl = 'a'  # old\n\ncolor = \"never\"\n[defaults]\ngpus = 1\n");
   EXPECT_EQ(set(text, "url", ""), "# mine\n\n[defaults]\ngpus = 1\n");
   EXPECT_EQ(set(text, "timeout", ""), text);
-  EXPECT_EQ(set("", "url", "a\"b\\"), "url = \"a\\\"b\\\\\"\n");
+  EXPECT_EQ(set("", "token_file", "a\"b\\"), "token_file = \"a\\\"b\\\\\"\n");
 }
 
 TEST(Config, what_is_no_setting_is_refused) {

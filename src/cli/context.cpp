@@ -307,18 +307,24 @@ std::optional<Result<std::vector<std::int64_t>>> members(const Context& context,
   return ids;
 }
 
+std::string of_user(const json::value& self) {
+  const std::string user = text_at(self, "user");
+  return user.empty() ? "" : "&user=" + net::percent_encode(user);
+}
+
 Result<std::vector<std::int64_t>> select_one(const Context& context, const std::string& word) {
   if (const auto id = whole(word)) return std::vector{*id};
   if (auto ids = members(context, word)) return *ids;
   if (word == "all") {  // that one may change: a user's own, for an admin everybody's
-    std::string which = std::string("limit=100000&state=") + unfinished_states;
     const auto self = context.get("/api/v1/whoami");
-    if (self.ok() && text_at(*self, "role") == "user") which += "&user=" + net::percent_encode(text_at(*self, "user"));
-    return jobs_of(context, which);
+    const bool is_user = self.ok() && text_at(*self, "role") == "user";
+    return jobs_of(context, std::string("limit=100000&state=") + unfinished_states + (is_user ? of_user(*self) : ""));
   }
-  if (word == "last") {
-    auto ids = jobs_of(context, "limit=1");
-    if (ids.ok() && ids->empty()) return not_found("job-not-found", "there are no jobs yet");
+  if (word == "last") {  // that one has submitted: also an admin means no job of others
+    const auto self = context.get("/api/v1/whoami");
+    auto ids = jobs_of(context, "limit=1&grouped=true" + (self.ok() ? of_user(*self) : ""));
+    if (ids.ok() && ids->empty())
+      return not_found("job-not-found", "you have submitted no job yet").hint("those of others: schedulearn ls --all");
     return ids;
   }
   const std::size_t dash = word.find('-');

@@ -150,7 +150,7 @@ int DemoCommand::run() const {
   std::string folder = (temporary.empty() ? "/tmp" : temporary) + "/schedulearn-demo-XXXXXX";
   if (!::mkdtemp(folder.data()))
     return fail(denied("cannot-write", "cannot make a folder like " + folder + ": " + std::strerror(errno)));
-  catch_interrupts();
+  catch_interrupts(true);
   Cluster cluster(folder);
   const auto url = cluster.start(simulate_);
   if (!url.ok()) return fail(url.error());
@@ -167,7 +167,7 @@ int DemoCommand::run() const {
   if (is_on_screen) {
     const int status = top(context, {});
     std::printf("Nothing of it is left. Your own: schedulearn up\n");
-    return interrupts() > 0 ? 130 : status;
+    return status;
   }
   if (const Status ended = wait_for_all(context); !ended.ok()) return fail(ended.error());
   const int status = list_jobs(context, {});

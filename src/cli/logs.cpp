@@ -1,15 +1,20 @@
 // Output of jobs. Following keeps the offset of what was printed, so that a broken connection or a restarted controller
 // neither loses nor repeats a byte.
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <thread>
 
 #include "cli/commands.h"
 #include "cli/render.h"
 #include "cli/starting.h"
+#include "cli/terminal_text.h"
 #include "wire/error.h"
 #include "wire/json.h"
 
@@ -47,6 +52,18 @@ class EventReader {
 
 bool print(std::string_view bytes) { return std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size(); }
 
+// At a terminal what it may obey; elsewhere, and with --raw, what the job wrote.
+OutputFilter::Print printer(const LogsOptions& options) {
+  if (options.raw || ::isatty(STDOUT_FILENO) == 0) return print;
+  const auto end = [](TerminalText* text) {
+    print(text->finish());
+    delete text;
+  };
+  return [text = std::shared_ptr<TerminalText>(new TerminalText, end)](std::string_view bytes) {
+    return print(text->add(bytes));
+  };
+}
+
 struct Following {
   const Context& context;
   std::int64_t job;
@@ -82,7 +99,7 @@ void use_line(Following& following, const json::value& event, std::int64_t end) 
   if (following.options.raw) line = original(following, std::move(line), end);
   if (following.begins_line && following.options.lines.has_times()) line.insert(0, text_at(event, "t", "-") + " ");
   following.begins_line = is_complete;
-  following.options.lines.is_all() ? print(line) : following.filter.add(line);
+  following.filter.add(line);
   std::fflush(stdout);
 }
 
@@ -151,10 +168,11 @@ int report(const OutputFilter& filter, const LineChoice& lines, std::int64_t job
 
 int interrupts() { return interrupt_count; }
 
-void catch_interrupts() {
+void catch_interrupts(bool also_hang_up) {
   struct sigaction action {};
   action.sa_handler = [](int) { interrupt_count = interrupt_count + 1; };
   sigaction(SIGINT, &action, nullptr);  // without SA_RESTART, so that the signal ends a read
+  if (also_hang_up) sigaction(SIGHUP, &action, nullptr);
 }
 
 namespace {
@@ -208,8 +226,7 @@ Result<net::ClientResponse> print_output(const Context& context, std::int64_t jo
   if (options.tail >= 0) path += "&tail=" + std::to_string(options.tail);
   net::ClientRequest request = context.request("GET", path, "");
   if (options.raw) request.headers.emplace_back("Range", "bytes=0-");  // nothing is put into a range
-  auto response = context.stream(
-      request, [&](std::string_view bytes) { return options.lines.is_all() ? print(bytes) : filter.add(bytes); });
+  auto response = context.stream(request, [&](std::string_view bytes) { return filter.add(bytes); });
   filter.finish();
   constexpr int no_such_range = 416;  // there is no output yet
   if (options.raw && response.ok() && response->status == no_such_range) response->status = 206;
@@ -219,7 +236,7 @@ Result<net::ClientResponse> print_output(const Context& context, std::int64_t jo
 }  // namespace
 
 Result<bool> follow_output(const Context& context, std::int64_t job, const LogsOptions& options) {
-  Result<OutputFilter> filter = OutputFilter::make(options.lines, print);
+  Result<OutputFilter> filter = OutputFilter::make(options.lines, printer(options));
   return filter.ok() ? follow_output(context, job, options, *filter) : filter.error();
 }
 
@@ -231,12 +248,13 @@ int logs(const Context& context, const LogsOptions& asked) {
     if (!since.ok()) return fail(since.error());
     options.lines.since_us = *since;
   }
-  if (const auto checked = OutputFilter::make(options.lines, print); !checked.ok()) return fail(checked.error());
+  if (const auto checked = OutputFilter::make(options.lines, printer(options)); !checked.ok())
+    return fail(checked.error());
   const auto ids = select_jobs(context, options.selectors);
   if (!ids.ok()) return fail(ids.error());
   int status = 0;
   for (const std::int64_t id : *ids) {
-    Result<OutputFilter> filter = OutputFilter::make(options.lines, print);
+    Result<OutputFilter> filter = OutputFilter::make(options.lines, printer(options));
     if (!filter.ok()) return fail(filter.error());
     if (options.follow && !context.past) {  // where nothing runs, all there will be is there
       catch_interrupts();
@@ -246,8 +264,10 @@ int logs(const Context& context, const LogsOptions& asked) {
         status = std::max(status, report(*filter, options.lines, id));
         continue;
       }
-      std::fprintf(stderr, "\njob %lld goes on; return with: schedulearn logs -f %lld\n", static_cast<long long>(id),
-                   static_cast<long long>(id));
+      const auto job = context.get(fmt::format("/api/v1/jobs/{}", id));
+      const bool is_over = job.ok() && value_at(*job, "finished_at").is_string();
+      std::fprintf(stderr, is_over ? "\n" : "\njob %lld goes on; return with: schedulearn logs -f %lld\n",
+                   static_cast<long long>(id), static_cast<long long>(id));
       return 130;
     }
     const auto response = print_output(context, id, options, *filter);

@@ -66,8 +66,8 @@ void sort(std::vector<json::value>& jobs, const std::string& order) {
 }
 
 bool is_filtered(const ListOptions& options) {
-  return !options.state.empty() || !options.user.empty() || !options.word.empty() || options.before > 0 ||
-         options.group > 0;
+  return !options.state.empty() || !options.user.empty() || !options.word.empty() || !options.label.empty() ||
+         options.before > 0 || options.group > 0;
 }
 
 struct JobList {
@@ -79,7 +79,8 @@ struct JobList {
 // Of a group one line tells enough, unless its members are asked for or filtered.
 bool is_grouped(const Context& context, const ListOptions& options) {
   if (context.as_json || context.quiet) return false;
-  return !options.members && options.group == 0 && options.state.empty() && options.word.empty();
+  return !options.members && options.group == 0 && options.state.empty() && options.word.empty() &&
+         options.label.empty();
 }
 
 Status add_jobs(const Context& context, const ListOptions& options, const std::string& states, int limit,
@@ -90,6 +91,7 @@ Status add_jobs(const Context& context, const ListOptions& options, const std::s
   if (options.group > 0) query += "&group=" + std::to_string(options.group);
   if (options.before > 0) query += "&before=" + std::to_string(options.before);
   if (!options.word.empty()) query += "&q=" + net::percent_encode(options.word);
+  if (!options.label.empty()) query += "&label=" + net::percent_encode(options.label);
   if (is_grouped(context, options)) query += "&grouped=true";
   const Result<json::value> found = context.get("/api/v1/jobs" + query);
   if (!found.ok()) return found.error();

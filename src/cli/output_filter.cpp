@@ -49,6 +49,7 @@ Result<OutputFilter> OutputFilter::make(LineChoice choice, Print print) {
 }
 
 bool OutputFilter::add(std::string_view bytes) {
+  if (choice_.is_all()) return print_(bytes);
   while (!bytes.empty()) {
     const std::size_t end = bytes.find('\n');
     const std::size_t length = end == std::string_view::npos ? bytes.size() : end + 1;

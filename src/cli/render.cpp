@@ -130,6 +130,10 @@ std::string Table::text(const Context& context) const {
     }
     return result;
   }
+  if (context.quiet && !header_.front().empty()) {  // what the rows are called by
+    for (const auto& row : rows_) result += row.front() + '\n';
+    return result;
+  }
   const Widths widths = this->widths(context.columns);
   const std::string_view mark = context.unicode ? "…" : "..";
   const auto add_line = [&](const std::vector<std::string>& row) {

@@ -71,6 +71,9 @@ TEST(Render, a_table_keeps_to_the_terminal_and_gives_up_the_least_needed_first) 
             "   1  resnet50…-seed-1     2  mei   behind job 3, which nee…\n"
             "   2  訓練                16  ali\n");
   EXPECT_NE(table.text(terminal(0)).find("on one server"), std::string::npos);
+  Context quiet = terminal(60);
+  quiet.quiet = true;
+  EXPECT_EQ(table.text(quiet), "1\n2\n");
 }
 
 }  // namespace

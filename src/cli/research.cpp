@@ -36,6 +36,15 @@ std::vector<std::string> split_at_commas(const std::string& text) {
   return parts;
 }
 
+// --json=FIELDS: of the document, or of each run.
+void print_fields(const Context& context, const std::string& text) {
+  auto document = wire::parse_json(text);
+  if (!document.ok() || !document->is_object()) return;
+  json::object& object = document->as_object();
+  object["items"] = object["results"];
+  context.print_json(*document);
+}
+
 }  // namespace
 
 Result<PolicyEntry> read_policy_file(const std::string& path) {
@@ -80,8 +89,11 @@ int Research::simulate() {
   if (const Status sound = check_durations(options.duration_min_s, duration_max_, options.duration_max_s); !sound.ok())
     return fail(sound.error());
   catch_interrupts();
-  const Result<bool> done = compare(options, std::cout);
+  const Context context = context_();
+  std::ostringstream said;
+  const Result<bool> done = compare(options, context.json_fields.empty() ? std::cout : said);
   if (!done.ok()) return fail(done.error());
+  if (!context.json_fields.empty()) print_fields(context, said.str());
   return *done ? 0 : 130;
 }
 

@@ -299,10 +299,15 @@ void show(const Context& context, const json::value& job) {
   line("Roles", roles_text(value_at(spec, "roles")));
   line("User", text_at(job, "user") +
                    (number_at(spec, "weight", 1) == 1 ? "" : fmt::format(", weight {}", number_at(spec, "weight"))));
-  line("Submitted", clock_text(text_at(job, "created_at")) + "  waited " + duration_text(number_at(job, "wait_s")));
+  // Of an array only its members wait for GPUs and run.
+  const bool is_array = value_at(job, "members").is_object();
+  line("Submitted", clock_text(text_at(job, "created_at")) +
+                        (is_array ? "" : "  waited " + duration_text(number_at(job, "wait_s"))));
   if (value_at(job, "started_at").is_string())
-    line("Started", clock_text(text_at(job, "started_at")) + "  ran " + duration_text(number_at(job, "run_s")) +
-                        fmt::format("  {:.0f} GPU-seconds", number_at(job, "gpu_seconds")));
+    line("Started", clock_text(text_at(job, "started_at")) +
+                        (is_array ? ""
+                                  : fmt::format("  ran {}  {:.0f} GPU-seconds", duration_text(number_at(job, "run_s")),
+                                                number_at(job, "gpu_seconds"))));
   line("Expected", expectation_text(context, job));
   if (value_at(job, "finished_at").is_string()) line("Ended", clock_text(text_at(job, "finished_at")));
   line("Deadline", deadline_text(job));

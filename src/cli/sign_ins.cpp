@@ -79,7 +79,10 @@ std::string token_for(const std::string& url) {
 
 Result<std::string> full_url(const std::string& typed) {
   std::string url = typed.find("://") == std::string::npos ? "http://" + typed : typed;
-  while (url.ends_with('/')) url.pop_back();
+  for (const bool is_of_page : {true, false}) {
+    while (url.ends_with('/')) url.pop_back();
+    if (is_of_page && url.ends_with("/ui")) url.erase(url.size() - 3);
+  }
   const auto address = net::parse_url(url);
   return address.ok() ? Result<std::string>(std::move(url)) : address.error();
 }

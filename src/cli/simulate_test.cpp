@@ -12,6 +12,7 @@
 #include "policy/placer.h"
 #include "study/choices.h"
 #include "study/report.h"
+#include "study/result_folder.h"
 
 namespace sl::cli {
 namespace {
@@ -270,6 +271,21 @@ TEST_F(Experiments, leave_nothing_of_earlier_ones_in_their_folder) {
   ASSERT_TRUE(compare(o, out).ok());
   EXPECT_FALSE(fs::exists(folder_ / "out/sjf-2.jobs.csv"));
   EXPECT_TRUE(fs::exists(folder_ / "out/notes.txt"));
+}
+
+TEST_F(Experiments, do_not_write_to_a_folder_in_which_another_one_writes) {
+  SimulationOptions o = options();
+  o.folder = (folder_ / "out").string();
+  compared(o);
+  const std::string jobs = content(folder_ / "out/fifo-1.jobs.csv");
+  {
+    const auto other = study::ResultFolder::claim(o.folder);
+    ASSERT_TRUE(other.ok());
+    std::ofstream(folder_ / "out/fifo-1.jobs.csv") << jobs;
+    EXPECT_EQ(code(o), "folder-in-use");
+    EXPECT_EQ(content(folder_ / "out/fifo-1.jobs.csv"), jobs);
+  }
+  compared(o);
 }
 
 TEST_F(Experiments, keep_what_is_finished_when_interrupted) {

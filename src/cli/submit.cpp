@@ -90,7 +90,7 @@ Result<JobFile> read_document(const std::string& file) {
     if (std::filesystem::is_directory(file, unreadable))
       return invalid("not-a-job-file", file + " is a folder, not a job file")
           .hint("schedulearn submit job.toml")
-          .hint(fmt::format("schedulearn submit --gpus 1 -C {} -- python train.py", file));
+          .hint(fmt::format("schedulearn submit --gpus 1 -C {} -- python train.py", shell_word(file)));
     std::ifstream stream(file);
     if (!stream && file.find(' ') != std::string::npos)
       return not_found("no-such-file", "there is no job file " + file)

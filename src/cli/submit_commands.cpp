@@ -97,7 +97,7 @@ void SubmitCommands::add(CLI::App& app, const std::string& name, bool run) {
                 "a channel to be told through when it ends, or failed,preempted=CHANNEL (schedulearn notify)");
   c->add_option("-e,--env", submit_.env, "NAME=VALUE, or NAME to pass on your own value");
   c->add_option("--env-file", submit_.env_files, "a file of lines NAME=VALUE, or NAME to pass on your own value");
-  c->add_option("--label", submit_.labels, "KEY=VALUE, to find it by and to sort jobs")->allow_extra_args(false);
+  c->add_option("--label", submit_.labels, "KEY=VALUE, to find it by (ls --label)")->allow_extra_args(false);
   c->add_flag("--clean-env", submit_.clean_env, "leave out your PATH, virtual environment and library paths");
   c->add_option("--set", submit_.set, "any key of the job file: --set time.limit=2h");
   c->add_flag_callback(

@@ -105,13 +105,12 @@ class Top {
     choice_.is_ascii = options.is_ascii || !context.unicode;
   }
 
-  int run() {
-    while (!is_over_ && interrupts() == 0) {  // of `demo`; otherwise Ctrl-C ends the program
+  void run() {
+    while (!is_over_ && interrupts() == 0) {
       if (!choice_.is_paused) data_ = looker_.latest();
       show();
       if (const int key = screen_.key(); key != no_key) on_key(key);
     }
-    return 0;
   }
 
  private:
@@ -290,9 +289,11 @@ class Top {
 int top(const Context& context, const TopOptions& options) {
   const auto first = context.get("/healthz");  // a wrong address is told on the terminal as it is
   if (!first.ok()) return fail(first.error());
+  catch_interrupts();
   auto screen = Screen::open(options.is_light);
   if (!screen.ok()) return fail(screen.error());
-  return Top(context, options, **screen).run();
+  Top(context, options, **screen).run();
+  return interrupts() > 0 ? 130 : 0;
 }
 
 void TopCommand::add_to(CLI::App& app) {

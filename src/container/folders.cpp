@@ -98,8 +98,8 @@ Result<Account> account_of(const std::string& user, bool allow_root) {
                    "this server runs no containers as root; submit the job as another user, or have its admin "
                    "start the agent with --allow-container-root");
   int count = 64;
-  account.groups.resize(static_cast<std::size_t>(count));
-  if (::getgrouplist(entry->pw_name, account.gid, account.groups.data(), &count) < 0) count = 0;
+  do account.groups.resize(static_cast<std::size_t>(count));
+  while (::getgrouplist(entry->pw_name, account.gid, account.groups.data(), &count) < 0);
   account.groups.resize(static_cast<std::size_t>(count));
   return account;
 }

@@ -574,6 +574,7 @@ void Api::send_events(const Call& call, std::optional<JobId> job) {
   const auto about = call.one_of("about", event_subjects);
   if (!about.ok()) return call.fail(about.error());
   query.about = *about;
+  query.progress = call.request.parameter("progress") != "false";
   if (*cursor) query.after = **cursor;
   query.limit = static_cast<std::size_t>(*limit);
   history_.ask<std::string>(

@@ -116,7 +116,7 @@ Result<BrowserSessions::Code> BrowserSessions::make_code(const Identity& identit
   std::erase_if(codes_, [now](const auto& code) { return code.second.expires <= now; });
   const auto own =
       std::ranges::count_if(codes_, [&](const auto& code) { return code.second.identity.user == identity.user; });
-  if (own >= codes_most)
+  if (std::cmp_greater_equal(own, codes_most))
     return unavailable("too-many-links", fmt::format("{} has made {} links that were not used", identity.user, own))
         .hint("they expire within five minutes");
   Code code{random_text(), now + code_length};

@@ -148,9 +148,11 @@ class LiveController : public Controller, private net::Handler, private Outside 
   }
   std::uint16_t port() const override { return server_->port(); }
   void stop_jobs(std::vector<std::string> servers, const std::string& why, std::function<void(const StopPlan&)> told,
-                 std::function<void()> done) override {
+                 std::function<void(const Status&)> done) override {
     inbox_.put([this, servers = std::move(servers), why, told = std::move(told), done = std::move(done)] {
-      const StopPlan plan = logic_->stop_jobs(servers, why, clock_.now(), [this, done] { loop_.post(done); });
+      const StopPlan plan = logic_->stop_jobs(servers, why, clock_.now(), [this, done](const Status& status) {
+        loop_.post([done, status] { done(status); });
+      });
       loop_.post([told, plan] { told(plan); });
     });
   }

@@ -41,7 +41,7 @@ class Controller {
   virtual std::uint16_t port() const = 0;
   // See stopping.h. Both are called on the loop's thread: `told` at once, `done` when the jobs have ended.
   virtual void stop_jobs(std::vector<std::string> servers, const std::string& why,
-                         std::function<void(const StopPlan&)> told, std::function<void()> done) = 0;
+                         std::function<void(const StopPlan&)> told, std::function<void(const Status&)> done) = 0;
   // Errors: those of the store and of HttpServer::listen; "authentication-required" for an address beyond loopback.
   static Result<std::unique_ptr<Controller>> start(net::EventLoop& loop, const ControllerSettings& settings);
 };

@@ -101,6 +101,16 @@ std::string move_text(const Core& core, const JobEntry& entry, const Job& job) {
 }  // namespace
 
 std::optional<answers::Reason> awaited_by(const Logic& logic, const JobEntry& entry, const Job& job) {
+  if (job.state == JobState::starting) {
+    for (const ServerGpus& part : job.allocation.parts()) {
+      const Server& server = logic.core().servers()[part.server];
+      if (server.state == ServerState::down)
+        return answers::Reason{to_string(ReasonCode::server_down),
+                               fmt::format("it was sent to {0}, which does not answer; if that is gone for good: "
+                                           "schedulearn servers lost {0}",
+                                           server.description.name)};
+    }
+  }
   if (const std::string pull = logic.images().text_of(entry); !pull.empty()) return answers::Reason{"image_pull", pull};
   if (const Checkpoints::Transfer* transfer = logic.checkpoints().find(entry))
     return answers::Reason{"checkpoint", logic.checkpoints().text_of(*transfer)};
@@ -173,7 +183,10 @@ void explain_waiting(const Logic& logic, JobIndex index, Instant now, answers::E
   const std::size_t position = line.position(job.request.id);
   const bool own = job.request.needs_gpus() && is_own_policy(logic);
   const ReasonCode reason = core.explain(index);
-  const std::string text = reason_text(logic, job, reason, &line, now);
+  std::string text = reason_text(logic, job, reason, &line, now);
+  if (const std::int64_t to_come = core.members_to_come(false); position > 1 && to_come > 0 && !job.group)
+    text += fmt::format(" ({} member{} of arrays that stand{} in no line yet may come before it)", to_come,
+                        to_come == 1 ? "" : "s", to_come == 1 ? "s" : "");
   const bool possible = !core.has_servers() || reason != ReasonCode::unsatisfiable;
   const bool held = job.on_hold || job.state == JobState::held;
   view.verdict = !possible                                          ? "cannot_run"

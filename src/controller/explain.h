@@ -17,7 +17,7 @@ namespace sl::controller {
 // a line of their own, which is the same under every policy.
 class Line {
  public:
-  Line(const Logic& logic, Instant now, std::size_t most = 2'000) : logic_(logic), now_(now), most_(most) {}
+  Line(const Logic& logic, Instant now, std::size_t most = 20'000) : logic_(logic), now_(now), most_(most) {}
   // Of a group these are about the first of its members that stands in line.
   std::size_t position(JobId job) const;  // from 1; 0: unknown
   std::optional<answers::Ahead> ahead(JobId job) const;

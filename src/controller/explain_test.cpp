@@ -122,10 +122,10 @@ TEST_F(Explain, a_job_for_which_there_is_no_room_says_which_is_first) {
 
 TEST_F(Explain, in_a_very_long_line_places_are_told_only_to_who_asks_why) {
   submit_lasting(2, 100);
-  for (int i = 0; i < 2'001; ++i) submit(1);
+  for (int i = 0; i < 20'001; ++i) submit(1);
   settle();
-  EXPECT_EQ(shown(2'002), "needs 1 free GPU");
-  EXPECT_EQ(summary(2'002), "job 2002 waits: number 2001 in line behind job 2, needs 1 free GPU");
+  EXPECT_EQ(shown(20'002), "needs 1 free GPU");
+  EXPECT_EQ(summary(20'002), "job 20002 waits: number 20001 in line behind job 2, needs 1 free GPU");
 }
 
 TEST_F(Explain, a_job_that_a_policy_rejects_fails_with_the_reason) {

@@ -211,7 +211,6 @@ void Forecasts::make(const std::shared_ptr<Told>& told) {
   settings.continue_present = continue_;
   for (std::int64_t step = 0; step <= held_steps; ++step)
     settings.moments.push_back(told->present.now + held_step * step);
-  settings.seed = ++seed_;
   settings.stop = [this, begin] { return is_ending_ || clock_() - begin > forecast_time_most; };
   settings.is_enough = [this, begin](std::size_t draws) {
     const Duration passed = clock_() - begin;

@@ -99,7 +99,6 @@ class Forecasts {
   forecast::Record record_;
   PolicyChange own_change_;
   std::shared_ptr<Policy> own_;  // made from `own_change_`
-  std::uint64_t seed_ = 0;
 
   std::mutex rows_mutex_;
   std::vector<store::EstimateRow> rows_;

@@ -220,7 +220,7 @@ void Logic::undrain_server(const std::string& server, const std::string& by, Ins
 }
 
 StopPlan Logic::stop_jobs(std::vector<std::string> servers, const std::string& why, Instant now,
-                          std::function<void()> done) {
+                          std::function<void(const Status&)> done) {
   if (tape_) tape_->input(now, "stopping", {{"servers", boost::json::value_from(servers)}, {"why", why}});
   return stopping_.begin(std::move(servers), why, now, std::move(done));
 }

@@ -98,7 +98,8 @@ class Logic {
                     Told done);
   void undrain_server(const std::string& server, const std::string& by, Instant now, Told done);
   // See stopping.h.
-  StopPlan stop_jobs(std::vector<std::string> servers, const std::string& why, Instant now, std::function<void()> done);
+  StopPlan stop_jobs(std::vector<std::string> servers, const std::string& why, Instant now,
+                     std::function<void(const Status&)> done);
   void set_policy(PolicyChange change, const std::string& by, Instant now, Told done);
   void undo_policy(const std::string& by, Instant now, Told done);
   void plan_policy(PolicyChange change, Instant at, const std::string& by, Instant now, Told done);

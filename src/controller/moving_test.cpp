@@ -168,7 +168,7 @@ TEST_F(MovingTest, a_restarted_controller_stops_it_and_puts_it_back_in_line) {
 
 TEST_F(MovingTest, when_the_program_ends_it_is_stopped_and_put_back_in_line) {
   bool done = false;
-  const StopPlan plan = logic->stop_jobs({"s"}, "the program ends", now, [&] { done = true; });
+  const StopPlan plan = logic->stop_jobs({"s"}, "the program ends", now, [&](const Status&) { done = true; });
   settle();
   EXPECT_EQ(plan.requeued, (std::vector<JobId>{JobId(1), JobId(2)}));
   EXPECT_EQ(plan.grace, Duration::whole_seconds(7));

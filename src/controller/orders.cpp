@@ -25,7 +25,7 @@ wire::StopAttempt stop_order_for(JobEntry& entry, StopReason reason) {
   order.incarnation = incarnation_of(*latest_placement(entry));
   order.reason = stop_reason_text(reason);
   order.grace_s = 30;
-  if (reason == StopReason::preempted || reason == StopReason::target_met) {
+  if (reason == StopReason::preempted || reason == StopReason::time_limit || reason == StopReason::target_met) {
     const wire::JobSpec& spec = spec_of(entry);
     order.signal = spec.checkpoint.signal;
     order.grace_s = spec.checkpoint.grace_s;

@@ -150,7 +150,8 @@ class Player {
     } else if (kind == "server_undrained") {
       logic_->undrain_server(text("server"), text("by"), at, [](const Status&) {});
     } else if (kind == "stopping") {
-      logic_->stop_jobs(json::value_to<std::vector<std::string>>(line.at("servers")), text("why"), at, [] {});
+      logic_->stop_jobs(json::value_to<std::vector<std::string>>(line.at("servers")), text("why"), at,
+                        [](const Status&) {});
     } else if (kind == "profile") {
       auto profile = wire::parse_profile(text("profile"));
       if (!profile.ok()) return fault("has a profile this program cannot read: " + profile.error().message);

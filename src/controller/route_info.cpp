@@ -36,6 +36,7 @@ constexpr RequestParameter query_parameters[] = {
     {"name", text, "what the trace is called: letters, digits, dots, hyphens and underscores"},
     {"offset", number, "begin at this byte"},
     {"path", text, "of a file or a folder, from the folder of the job's files"},
+    {"progress", truth, "false: leaves out how far jobs have come, which most events are"},
     {"q", text, "a part of the job's name"},
     {"rank", number, "which of the job's servers, from 0"},
     {"reason", text, "is shown as the server's state_reason"},

@@ -8,7 +8,7 @@
 namespace sl::controller {
 
 StopPlan Stopping::begin(std::vector<std::string> servers, const std::string& why, Instant now,
-                         std::function<void()> done) {
+                         std::function<void(const Status&)> done) {
   servers_ = std::move(servers);
   done_ = std::move(done);
   is_stopping_ = true;
@@ -58,9 +58,7 @@ void Stopping::look() {
   if (!done_) return;
   const std::vector<JobIndex> left = jobs_with_processes(core_);
   if (std::ranges::any_of(left, [this](JobIndex job) { return must_end(core_.job(job)); })) return;
-  recorder_.when_durable([this, done = std::exchange(done_, nullptr)](const Status& status) mutable {
-    status.ok() ? done() : void(done_ = std::move(done));  // then it is tried again
-  });
+  recorder_.when_durable(std::exchange(done_, nullptr));
 }
 
 }  // namespace sl::controller

@@ -22,8 +22,10 @@ class Stopping {
   Stopping(const Core& core, JobBook& book, Recorder& recorder, Engine& engine)
       : core_(core), book_(book), recorder_(recorder), engine_(engine) {}
 
-  // `done` is called once no job holds GPUs on these servers and that is durable. To be called once.
-  StopPlan begin(std::vector<std::string> servers, const std::string& why, Instant now, std::function<void()> done);
+  // `done` is called once no job holds GPUs on these servers and that is durable, or cannot be written (the disk is full):
+  // then it is learnt from the agents when the controller starts again. To be called once.
+  StopPlan begin(std::vector<std::string> servers, const std::string& why, Instant now,
+                 std::function<void(const Status&)> done);
   // Before each decision: drains servers, also those that have joined in the meantime.
   void drain(Instant now);
   // After each decision.
@@ -39,7 +41,7 @@ class Stopping {
   Engine& engine_;
   bool is_stopping_ = false;
   std::vector<std::string> servers_;
-  std::function<void()> done_;  // null once all have ended
+  std::function<void(const Status&)> done_;  // null once all have ended
 };
 
 }  // namespace sl::controller

@@ -85,7 +85,7 @@ double LengthDistribution::Prediction::mean_log() const {
   return mean;
 }
 
-double LengthDistribution::Prediction::draw(double passed, Random& random) const {
+double LengthDistribution::Prediction::draw(double passed, double guess, Random& random) const {
   std::array<std::size_t, levels> longer{};
   std::array<double, levels + 1> beyond{};  // the chance to last longer than `passed`, from each level on
   beyond[levels] = base_median_ / (base_median_ + passed);
@@ -104,8 +104,8 @@ double LengthDistribution::Prediction::draw(double passed, Random& random) const
     const double length = sorted[sorted.size() - back] * std::exp((groups_[level]->spread + few) * normal(random));
     return length > passed ? length : passed + std::max(passed - length, 1e-3 * passed);
   }
-  const double share = std::max(1 - random.uniform(), 1e-4);
-  return std::min(base_median_ / (share * beyond[levels]) - base_median_, length_most);
+  const double length = base_median_ / (std::max(guess, 1e-4) * beyond[levels]) - base_median_;
+  return std::min(passed + (length - passed) * std::exp(spread_of_one * normal(random)), length_most);
 }
 
 }  // namespace sl

@@ -16,16 +16,40 @@ std::optional<Range> range_of(std::vector<Instant>& times) {
 
 bool waits(const Job& job) { return job.allocation.empty() && !(job.group && job.first_start.happened()); }
 
-// Seconds that a job still runs in a future, if all lengths that are guesses are wrong by a common factor: `common` is a draw
-// from the standard normal distribution.
-double draw_left_s(const Lengths::Prospect& prospect, double common, Random& random) {
-  const bool is_guess = prospect.basis.kind != BasisKind::none && prospect.basis.kind != BasisKind::progress;
-  const double left = draw_left_s(prospect, random);
-  const double from_now = is_guess ? std::min(left * std::exp(prospect.common_spread * common),
-                                              std::max(0.0, prospect.limit_s - prospect.passed_s))
-                                   : left;
-  return from_now + prospect.ran_since_s;
-}
+// What a future draws. Each job has draws of its own, which do not change as others come and go, or from one forecast to
+// the next.
+class Draws {
+ public:
+  explicit Draws(std::uint64_t future) : future_(future), common_(normal_of(future)) {}
+
+  // Seconds that a job still runs. `nth`: of a group, its member; 0: the job itself.
+  double left_s(const Lengths::Prospect& prospect, std::uint64_t nth) const {
+    Random own(mixed(prospect.job, nth));
+    const bool is_guess = prospect.basis.kind != BasisKind::none && prospect.basis.kind != BasisKind::progress;
+    // Where nothing is known, a user's jobs are off by as much: a hundred that are each said to take a minute add up to a
+    // hundred minutes, perhaps to fifty or three hundred, but not to what the longest of a hundred guesses would give.
+    const double guess = 1 - Random(mixed(prospect.user, 0) + 1).uniform();
+    const double left = draw_left_s(prospect, guess, own);
+    const double from_now = is_guess ? std::min(left * std::exp(prospect.common_spread * common_),
+                                                std::max(0.0, prospect.limit_s - prospect.passed_s))
+                                     : left;
+    return from_now + prospect.ran_since_s;
+  }
+
+ private:
+  static double normal_of(std::uint64_t future) {
+    Random random(future);
+    return normal(random);
+  }
+  std::uint64_t mixed(std::uint64_t whose, std::uint64_t nth) const {
+    return future_ ^ (whose * 0x9E3779B97F4A7C15ULL) ^ (nth * 0xBF58476D1CE4E5B9ULL);
+  }
+  std::uint64_t future_;
+  // What is wrong with one length is often wrong with all: a cluster's jobs become longer or shorter together, and a queue
+  // that adds up their lengths feels that as one error, not as many that cancel out. A draw from the standard normal
+  // distribution.
+  double common_;
+};
 
 }  // namespace
 
@@ -42,26 +66,17 @@ Instant quantile(const std::vector<Instant>& sorted, double share) {
 }
 
 std::vector<double> draw_all_left_s(const std::vector<Lengths::Prospect>& prospects, std::uint64_t seed) {
-  Random random(seed);
-  // What is wrong with one length is often wrong with all: a cluster's jobs become longer or shorter together, and a queue
-  // that adds up their lengths feels that as one error, not as many that cancel out.
-  const double common = normal(random);
+  const Draws draws(seed);
   std::vector<double> left_s;
   left_s.reserve(prospects.size());
-  for (const Lengths::Prospect& prospect : prospects) {
-    Random own = random.fork(1);  // so that what one job draws does not change the next
-    left_s.push_back(draw_left_s(prospect, common, own));
-  }
+  for (const Lengths::Prospect& prospect : prospects) left_s.push_back(draws.left_s(prospect, 0));
   return left_s;
 }
 
 std::function<double(std::size_t, std::uint64_t)> draws_of_members(const std::vector<Lengths::Prospect>& prospects,
                                                                    std::uint64_t seed) {
-  Random random(seed);
-  const double common = normal(random);  // as in draw_all_left_s
-  return [&prospects, seed, common](std::size_t group, std::uint64_t nth) {
-    Random own(seed + 7'919 * (nth + 1) + 104'729 * group);
-    return draw_left_s(prospects[group], common, own);
+  return [&prospects, draws = Draws(seed)](std::size_t group, std::uint64_t nth) {
+    return draws.left_s(prospects[group], nth + 1);
   };
 }
 

@@ -106,6 +106,7 @@ void Lengths::add(const FinishedRun& run) {
 
 Lengths::Prospect Lengths::prospect_of(const Job& job, const JobFacts& facts, Instant now) const {
   Prospect prospect;
+  prospect.job = static_cast<std::uint64_t>(job.request.id.value), prospect.user = facts.kind.user;
   prospect.passed_s = passed_s(job, now);
   prospect.common_spread = common_spread();
   const LengthDistribution::Groups groups = groups_of(facts.kind);
@@ -144,7 +145,7 @@ Lengths::Prospect Lengths::prospect_of(const Job& job, const JobFacts& facts, In
   return prospect;
 }
 
-double draw_left_s(const Lengths::Prospect& prospect, Random& random) {
+double draw_left_s(const Lengths::Prospect& prospect, double guess, Random& random) {
   const double most = prospect.limit_s - prospect.passed_s;
   switch (prospect.basis.kind) {
     case BasisKind::none:
@@ -152,7 +153,7 @@ double draw_left_s(const Lengths::Prospect& prospect, Random& random) {
     case BasisKind::progress:
       return std::min(most, prospect.reported_s * std::exp(prospect.spread * normal(random)));
     default:
-      const double whole = prospect.scale * prospect.prediction.draw(prospect.passed_s / prospect.scale, random);
+      const double whole = prospect.scale * prospect.prediction.draw(prospect.passed_s / prospect.scale, guess, random);
       return std::clamp(whole - prospect.passed_s, 0.0, most);
   }
 }

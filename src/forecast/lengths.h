@@ -63,6 +63,7 @@ class Lengths {
   // Of one job: what is drawn from, worked out once for many draws. Valid until the next add().
   struct Prospect {
     Basis basis;
+    std::uint64_t job = 0, user = 0;    // whose draws these are, the same from one forecast to the next
     double passed_s = 0;                // it has run that long, on the GPUs it asked for
     double scale = 1;                   // of `prediction`, which is in units of this
     double limit_s = endless;           // it is stopped then
@@ -109,6 +110,7 @@ class Lengths {
 double passed_s(const Job& job, Instant now);
 
 // Seconds it still runs from now on, on the GPUs it asks for, in one possible future; endless_s if it has no length.
-double draw_left_s(const Lengths::Prospect& prospect, Random& random);
+// `guess`, above 0 and up to 1: how far beyond all that is known of runs it lasts if it does, as for LengthDistribution.
+double draw_left_s(const Lengths::Prospect& prospect, double guess, Random& random);
 
 }  // namespace sl::forecast

@@ -39,7 +39,7 @@ JobFacts facts_of(const char* user, const char* family) {
 double quantile_s(const Lengths::Prospect& prospect, double share) {
   std::vector<double> draws;
   Random random(7);
-  for (int i = 0; i < 4'000; ++i) draws.push_back(draw_left_s(prospect, random));
+  for (int i = 0; i < 4'000; ++i) draws.push_back(draw_left_s(prospect, 1 - random.uniform(), random));
   std::sort(draws.begin(), draws.end());
   return draws[static_cast<std::size_t>(share * 4'000)];
 }
@@ -48,7 +48,7 @@ TEST(Lengths, nothing_known_has_no_length) {
   const auto prospect = Lengths().prospect_of(waiting_job(), {}, now);
   EXPECT_EQ(prospect.basis.kind, BasisKind::none);
   Random random;
-  EXPECT_EQ(draw_left_s(prospect, random), endless_s);
+  EXPECT_EQ(draw_left_s(prospect, 0.5, random), endless_s);
 }
 
 TEST(Lengths, runs_alike_come_before_the_users_estimate_and_that_before_the_time_limit) {
@@ -114,7 +114,7 @@ TEST(Lengths, the_fewer_lasted_as_long_the_less_is_known_of_a_job_that_does) {
   };
   EXPECT_GT(width(1), 3);
   EXPECT_GT(width(1), 1.3 * width(4));
-  EXPECT_LT(width(20), 2);
+  EXPECT_LT(width(20), 2.2);
 }
 
 // How far lengths that are guesses are wrong together, after `runs` of `length(i)`.
@@ -175,7 +175,8 @@ MeansOfFutures means_of_futures(double common_spread, bool with_progress) {
   JobFacts facts = facts_of("mei", "mnist");
   if (with_progress) facts.progress = ReportedProgress{.left_s = 600, .share = 0.5};
   std::vector<Lengths::Prospect> prospects(200, lengths.prospect_of(waiting_job(), facts, now));
-  for (Lengths::Prospect& prospect : prospects) prospect.common_spread = common_spread;
+  for (Lengths::Prospect& prospect : prospects)
+    prospect.common_spread = common_spread, prospect.job = static_cast<std::uint64_t>(&prospect - prospects.data());
   MeansOfFutures means;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     std::vector<double> jobs, members;
@@ -197,6 +198,39 @@ TEST(Lengths, of_one_future_are_wrong_together_by_the_common_error) {
   }
   EXPECT_LT(deviation_of(means_of_futures(0, false).of_jobs), 0.01);
   EXPECT_LT(deviation_of(means_of_futures(0.3, true).of_jobs), 0.05) << "what jobs report is no guess";
+}
+
+// They are as wrong as each other: their sum is near what the users said, whatever their number.
+TEST(Lengths, of_which_nothing_but_the_users_estimate_is_known_add_up_to_about_what_it_says) {
+  Job job = waiting_job();
+  job.request.estimate = Duration::whole_seconds(60);
+  const std::vector<Lengths::Prospect> prospects = {Lengths().prospect_of(job, facts_of("mei", "mnist"), now)};
+  std::vector<double> sums;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    const auto draw = draws_of_members(prospects, seed);
+    sums.push_back(0);
+    for (std::uint64_t nth = 0; nth < 100; ++nth) sums.back() += draw(0, nth);
+  }
+  std::sort(sums.begin(), sums.end());
+  EXPECT_NEAR(sums[200], 6'000, 1'200);
+  EXPECT_LT(sums[40], 2'000);
+  EXPECT_GT(sums[360], 18'000);
+}
+
+// As long as nothing happens but that others come and go.
+TEST(Lengths, are_drawn_alike_from_one_forecast_to_the_next) {
+  Lengths lengths;
+  for (int i = 0; i < 40; ++i) lengths.add(run_of("mei", "mnist", 600 + 30 * i));
+  std::vector<Lengths::Prospect> prospects;
+  for (int id = 1; id <= 3; ++id) {
+    Job job = waiting_job();
+    job.request.id = JobId(id);
+    prospects.push_back(lengths.prospect_of(job, facts_of("mei", "mnist"), now));
+  }
+  const std::vector<double> before = draw_all_left_s(prospects, 1);
+  EXPECT_NE(before[1], before[2]);
+  prospects.erase(prospects.begin());
+  EXPECT_EQ(draw_all_left_s(prospects, 1), std::vector<double>(before.begin() + 1, before.end()));
 }
 
 TEST(Lengths, that_err_together_stay_known_to) {
@@ -240,7 +274,7 @@ TEST(Lengths, what_is_left_is_never_negative_and_always_a_number) {
   for (double passed : {0.0, 1e-6, 1.0, 1e6, 1e12}) {
     const auto prospect = lengths.prospect_of(running_job(passed), facts_of("mei", "mnist"), now);
     for (int i = 0; i < 1'000; ++i) {
-      const double left = draw_left_s(prospect, random);
+      const double left = draw_left_s(prospect, 1 - random.uniform(), random);
       ASSERT_TRUE(left >= 0 && left < 1e13) << passed << " " << left;
     }
   }

@@ -32,7 +32,7 @@ std::optional<Duration> limit_for(const Lengths::Prospect& prospect) {
   if (prospect.basis.kind != BasisKind::alike && prospect.basis.kind != BasisKind::progress) return std::nullopt;
   Random random(1);
   std::vector<double> draws;
-  for (int i = 0; i < 200; ++i) draws.push_back(draw_left_s(prospect, random));
+  for (int i = 0; i < 200; ++i) draws.push_back(draw_left_s(prospect, 1 - random.uniform(), random));
   std::sort(draws.begin(), draws.end());
   const double seconds = prospect.passed_s + draws[190];
   const double step = seconds < 600 ? 60 : seconds < 7'200 ? 600 : 3'600;

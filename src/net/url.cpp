@@ -10,18 +10,20 @@ namespace sl::net {
 
 Result<Url> parse_url(const std::string& text) {
   const std::size_t colon = text.find("://");
+  const std::size_t begin = colon == std::string::npos ? 0 : colon + 3;
+  const std::size_t slash = text.find_first_of("/?", begin);
+  const auto refused = [&] {
+    return invalid("bad-url", "not a controller's address: " + text.substr(0, slash))
+        .hint("an address looks like http://127.0.0.1:5000");
+  };
   const std::string scheme = colon == std::string::npos ? "" : text.substr(0, colon);
   if (scheme == "https" || scheme == "wss")
     return invalid("https-unsupported", "encrypted connections are not supported yet: " + text)
         .hint("use http:// through a local tunnel or proxy");
-  if (scheme != "http" && scheme != "ws")
-    return invalid("bad-url", "not a controller's address: " + text)
-        .hint("an address looks like http://127.0.0.1:5000");
-  const std::size_t begin = colon + 3;
-  const std::size_t slash = text.find_first_of("/?", begin);
+  if (scheme != "http" && scheme != "ws") return refused();
   const std::string authority = text.substr(begin, slash == std::string::npos ? std::string::npos : slash - begin);
   const auto parsed = parse_authority(authority);
-  if (!parsed) return invalid("bad-url", "not a controller's address: " + text);
+  if (!parsed) return refused();
   Url url{parsed->host, parsed->port, "/"};
   if (slash != std::string::npos) url.target = (text[slash] == '?' ? "/" : "") + text.substr(slash);
   return url;

@@ -92,6 +92,7 @@ Instant expected_end(const View& view, const Job& job, const ReservationSettings
   const Instant since = held_since(view, job);
   const Instant end = since + (bound - (job.run_at(view.now) - run_of_attempt(view, job, since)));
   if (end > view.now) return end;
+  if (end + end_delay > view.now) return end + end_delay;
   const Duration overrun = view.now - end;
   if (settings.overrun_factor == 1) {  // there may have been thousands
     const std::int64_t extensions = overrun.us / settings.overrun_grace.us + 1;

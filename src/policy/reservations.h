@@ -2,7 +2,9 @@
 // and what others may take meanwhile without delaying it. All of it uses run times that users state or that are
 // estimated; a job without either is assumed to run for `default_estimate`. A job that outlives its figure gets
 // `overrun_grace` more, then `overrun_factor` times as much as before, and so on, so that between two expected ends time
-// alone changes nothing. (Increments that grow: Tsafrir, Etsion, Feitelson, "Backfilling using system-generated
+// alone changes nothing. One that has just reached its figure is about to end: until its end is known, which takes its
+// processes and its server a moment, it gets only `end_delay`, lest others take the GPUs that the first in line is to
+// have with them. (Increments that grow: Tsafrir, Etsion, Feitelson, "Backfilling using system-generated
 // predictions rather than user runtime estimates", IEEE TPDS 18(6), 2007.)
 #pragma once
 
@@ -12,6 +14,8 @@
 #include "policy/policy.h"
 
 namespace sl {
+
+inline constexpr Duration end_delay = Duration::whole_seconds(5);
 
 struct ReservationSettings {
   Duration default_estimate = Duration::whole_seconds(86400);

@@ -95,6 +95,7 @@ class SqliteReader : public Reader {
       if (!query.server.empty()) sql += " AND server = " + sql_literal(query.server);
       if (!query.about.empty())  // a range of names, since '/' is the character after '.'
         sql += " AND kind > " + sql_literal(query.about + ".") + " AND kind < " + sql_literal(query.about + "/");
+      if (!query.progress) sql += " AND kind <> 'job.progress'";
       if (query.since_us > 0) sql += " AND at_us >= " + std::to_string(query.since_us);
       if (query.until_us < INT64_MAX) sql += " AND at_us < " + std::to_string(query.until_us);
       sql += query.after ? " ORDER BY seq" : " ORDER BY seq DESC";

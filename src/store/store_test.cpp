@@ -307,6 +307,9 @@ TEST_F(StoreTest, events_are_read_by_what_they_are_about) {
   EXPECT_EQ(seqs({.about = "job"}), (Ids{1, 5}));
   EXPECT_EQ(seqs({.limit = 1, .about = "job"}), Ids{5});
   EXPECT_EQ(seqs({.about = "gpu"}), Ids{2});
+  ASSERT_TRUE(store->commit({.events = {{.seq = 6, .kind = "job.progress", .job_id = 7}}}).ok());
+  EXPECT_EQ(seqs({.job = 7}), (Ids{1, 6}));
+  EXPECT_EQ(seqs({.job = 7, .progress = false}), Ids{1});
   EXPECT_EQ(seqs({.about = "server"}), Ids{});
 }
 

@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <boost/json.hpp>
 #include <cmath>
 #include <condition_variable>
-#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -16,7 +14,6 @@
 #include "study/published.h"
 #include "trace/profiles.h"
 #include "trace/summary.h"
-#include "trace/text_file.h"
 #include "trace/workloads.h"
 
 namespace sl::study {
@@ -174,27 +171,6 @@ class Watched : public PolicyWrapper {
   std::atomic<bool>& cancelled_;
 };
 
-// Those of an earlier run there: a run that is killed must not leave a mixture of both.
-void remove_results(const std::string& folder) {
-  const auto text = trace::read_text(folder + "/run.json");
-  if (!text.ok()) return;
-  std::error_code failed;
-  std::filesystem::remove(folder + "/run.json", failed);
-  boost::system::error_code unreadable;
-  const boost::json::value document = boost::json::parse(*text, unreadable);
-  const boost::json::object* const run = unreadable ? nullptr : document.if_object();
-  const boost::json::value* const results = run ? run->if_contains("results") : nullptr;
-  if (!results || !results->is_array()) return;
-  for (const boost::json::value& result : results->get_array()) {
-    for (const char* key : {"jobs_file", "events_file"}) {
-      const boost::json::value* const value = result.is_object() ? result.get_object().if_contains(key) : nullptr;
-      const std::string name = value && value->is_string() ? std::string(value->get_string()) : "";
-      if (name.find('/') == std::string::npos && name.ends_with(".csv"))
-        std::filesystem::remove(folder + "/" + name, failed);
-    }
-  }
-}
-
 class Runner {
  public:
   Runner(const ExperimentSettings& settings, ExperimentResult& result) : settings_(settings), result_(result) {}
@@ -218,10 +194,10 @@ class Runner {
     result_.missing = sim::missing_facts(**first, settings_.cluster, settings_.knows_durations);
     result_.jobs = static_cast<std::int64_t>((*first)->jobs.size());
     for (const Task& task : tasks_) jobs_total_ += task.row->arrivals.jobs > 0 ? task.row->arrivals.jobs : result_.jobs;
-    std::error_code error;
-    if (!settings_.folder.empty()) std::filesystem::create_directories(settings_.folder, error);
-    if (error) return denied("cannot-write", "cannot make the folder " + settings_.folder + ": " + error.message());
-    if (!settings_.folder.empty()) remove_results(settings_.folder);
+    if (settings_.folder.empty()) return {};
+    auto folder = ResultFolder::claim(settings_.folder);
+    if (!folder.ok()) return folder.error();
+    result_.folder = std::move(*folder);
     return {};
   }
 

@@ -12,6 +12,7 @@
 #include "policies/registry.h"
 #include "sim/requests.h"
 #include "study/metrics.h"
+#include "study/result_folder.h"
 #include "study/results.h"
 
 namespace sl::study {
@@ -78,6 +79,7 @@ struct ExperimentResult {
   std::int64_t jobs = 0;                       // in the trace, of the first row
   MissingFacts missing;                        // among those jobs
   bool interrupted = false;
+  ResultFolder folder;  // if there is one: nobody else writes to it until this is destroyed
 };
 
 // Reported a few times per second.

@@ -4,6 +4,7 @@
 #include "wire/job_file.h"
 #include "wire/job_spec.h"
 #include "wire/json.h"
+#include "wire/utf8.h"
 
 namespace sl::wire {
 namespace {
@@ -339,6 +340,19 @@ TEST(JobFile, text_that_is_not_utf8_is_refused_before_it_becomes_json) {
   }
   spec.command = "echo \xe2\x82\xac \xf0\x9f\x98\x80";
   EXPECT_TRUE(validate(spec).ok());
+}
+
+TEST(JobFile, text_that_is_not_utf8_is_found_wherever_it_stands) {
+  for (std::size_t length = 1; length < 40; ++length) {
+    EXPECT_TRUE(is_utf8(std::string(length, 'a')));
+    for (std::size_t at = 0; at < length; ++at) {
+      std::string text(length, 'a');
+      text[at] = '\xff';
+      EXPECT_FALSE(is_utf8(text)) << at << " of " << length;
+      text.replace(at, 1, "\xe2\x82\xac");
+      EXPECT_TRUE(is_utf8(text)) << at << " of " << length;
+    }
+  }
 }
 
 TEST(JobFile, mistyped_words_get_a_suggestion) {

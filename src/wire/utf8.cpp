@@ -1,6 +1,23 @@
 #include "wire/utf8.h"
 
+#include <cstdint>
+#include <cstring>
+
 namespace sl::wire {
+namespace {
+
+// How many ASCII characters it begins with: eight are looked at at once.
+std::size_t ascii_length(std::string_view bytes) {
+  std::size_t length = 0;
+  for (std::uint64_t eight = 0; length + sizeof eight <= bytes.size(); length += sizeof eight) {
+    std::memcpy(&eight, bytes.data() + length, sizeof eight);
+    if ((eight & 0x8080808080808080U) != 0) break;
+  }
+  while (length < bytes.size() && static_cast<unsigned char>(bytes[length]) < 0x80) ++length;
+  return length;
+}
+
+}  // namespace
 
 std::size_t character_length(std::string_view bytes) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
@@ -18,7 +35,7 @@ std::size_t character_length(std::string_view bytes) {
 }
 
 bool is_utf8(std::string_view bytes) {
-  while (!bytes.empty()) {
+  for (bytes.remove_prefix(ascii_length(bytes)); !bytes.empty(); bytes.remove_prefix(ascii_length(bytes))) {
     const std::size_t length = character_length(bytes);
     if (length == 0) return false;
     bytes.remove_prefix(length);

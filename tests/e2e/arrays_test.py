@@ -43,6 +43,14 @@ class ArraysTest(LabTest):
         self.assertEqual(self.lab.submit("true"), group + 10)
         self.assertEqual(self.lab.cli("logs", f"{group}_7").stdout, f"part 7 of {group}: 7\n")
 
+    def test_the_last_job_is_the_array_that_one_has_submitted(self):
+        group = self.lab.submit("true", array="1-3")
+        self.lab.finished(group)
+        self.assertEqual(self.lab.cli("show", "last", "--json=id").stdout, f'{{"id":{group}}}\n')
+        status, _, text = self.lab.request("POST", "/api/v1/jobs", {"command": "true"}, headers={"X-Schedulearn-User": "mei"})
+        self.assertEqual(status, 201, text)
+        self.assertEqual(self.lab.cli("show", "last", "--json=id,user").stdout.count("mei"), 0)
+
     def test_a_sweep_from_a_file_runs_every_combination(self):
         file = self.lab.folder / "sweep.toml"
         file.write_text('name = "lr-{lr}-{net}"\ncommand = "echo {lr} $SCHEDULEARN_MATRIX_NET {unknown}"\n[matrix]\nlr = [0.1, 0.03]\nnet = ["a", "b"]\nmax_running = 1\n')

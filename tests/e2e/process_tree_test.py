@@ -69,6 +69,20 @@ class ProcessTreeTest(unittest.TestCase):
         self.kill_launcher()
         until(lambda: not is_alive(pid), limit_s=5, what="the child's end")
 
+    def test_what_a_fenced_job_has_started_ends_with_its_lease_when_agent_and_launcher_stand_still(self):
+        job = self.lab.submit("bash -c 'sleep 300 & echo $! > child; wait' & wait", on_partition="stop")
+        pid = self.pid_of("child")
+        until(lambda: self.lab.job(job)["state"] == "running")
+        launcher = self.launcher()
+        self.lab.agent.send_signal(signal.SIGSTOP)
+        os.kill(launcher, signal.SIGSTOP)
+        try:
+            until(lambda: not is_alive(pid), limit_s=45, what="the child's end")  # the controller starts it elsewhere then
+        finally:
+            os.kill(launcher, signal.SIGCONT)
+            self.lab.agent.send_signal(signal.SIGCONT)
+        until(lambda: self.lab.job(job)["attempt"] == 2 and self.lab.job(job)["state"] == "running", limit_s=60)
+
     def test_a_warden_that_was_killed_has_a_successor(self):
         self.lab.submit("sleep 300 & echo $! > child; wait", on_partition="stop")
         pid = self.pid_of("child")

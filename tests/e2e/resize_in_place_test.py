@@ -35,7 +35,7 @@ distributed.init_process_group("gloo")
 distributed.barrier()
 if distributed.get_rank() == 0:
     print("of", distributed.get_world_size(), "on", os.environ["CUDA_VISIBLE_DEVICES"], "gpus", schedulearn.job().gpus, flush=True)
-done = schedulearn.checkpoint_folder("") / "done"
+done = schedulearn.checkpoint_folder("").parent / "done"
 while not done.exists():
     time.sleep(0.05)
     if schedulearn.should_checkpoint():
@@ -137,7 +137,7 @@ class ResizeInPlaceTest(LabTest):
             until(lambda: f"of {gpus} on {devices} gpus {gpus}" in self.lab.output(job))
             until(lambda: self.runs_on(job, list(range(gpus))))
         self.assertEqual(self.lab.job(job)["attempt"], 1)
-        folder = self.lab.folder / "checkpoints" / f"job-{job}"
+        folder = self.lab.folder / "checkpoints"
         folder.mkdir(parents=True)
         (folder / "done").touch()
         self.assertEqual(self.lab.finished(job)["state"], "succeeded")

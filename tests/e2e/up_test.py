@@ -90,6 +90,22 @@ class StoppingTest(UpTest):
         self.assertIn("schedulearn up was stopped", lab.cli("ls").stdout)
         self.assertIn("schedulearn up was stopped", lab.cli("wait", plain, check=False).stderr)
 
+    def test_it_ends_with_its_terminal_unless_it_was_started_to_outlive_it(self):
+        lab = self.lab
+        plain = lab.running("echo on; sleep 300")
+        lab.tell_to_stop(signal.SIGHUP)
+        lab.ended()
+        until(lambda: not lab.processes_of(lab.data), what="the end of everything")
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+        try:
+            lab.up()
+        finally:
+            signal.signal(signal.SIGHUP, before)
+        self.assertEqual(self.states(plain), ["cancelled"])
+        lab.daemon.send_signal(signal.SIGHUP)
+        self.assertEqual(lab.finished(lab.submit("true"))["state"], "succeeded")
+        lab.stop()
+
     def test_a_second_signal_kills_what_does_not_listen(self):
         lab = self.lab
         deaf = lab.running(DEAF)

@@ -16,9 +16,12 @@ class Oracle(Policy):
         ends = [(expected_end(job, world.now, self.settings["overrun_grace"], self.settings["overrun_factor"]), job) for job in world.running()]
         self.busy = [(world.now, end, server, gpus) for end, job in ends for server, gpus in job.on.items()]
         self.promised = {}
-        for job in queue:  # promises that can still be kept
-            if job in promises and promises[job][0] >= world.now and self.has_room(world, job, *promises[job]):
-                self.promised[job] = promises[job]
+        for job in queue:  # promises that can still be kept, up to the first one that cannot: those after it rest on it
+            if job not in promises:
+                continue
+            if promises[job][0] < world.now or not self.has_room(world, job, *promises[job]):
+                break
+            self.promised[job] = promises[job]
         moved = True
         while moved:
             moved = False

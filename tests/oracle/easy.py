@@ -5,9 +5,15 @@ A job that any GPUs suit, on any servers, is promised a number of GPUs; another 
 from world import NEVER, Policy
 
 
+end_delay = 5_000_000  # µs
+
+
 def expected_end(job, now, grace, factor=1):
-    """A job that outlives its estimate is given `grace` more, then each time `factor` times as much."""
+    """A job that has reached its estimate may be about to end, for 5 s. One that outlives it is given `grace` more, then
+    each time `factor` times as much."""
     end = job.started + job.estimate
+    if end <= now < end + end_delay:
+        return end + end_delay
     while end <= now:
         end, grace = end + grace, grace * factor
     return end

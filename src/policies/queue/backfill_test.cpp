@@ -143,6 +143,19 @@ TEST(FifoEasy, the_shadow_time_comes_from_the_placer_and_not_from_a_count) {
   EXPECT_EQ(cluster.where(4), "0:0,1");
 }
 
+// Its end is reported a moment after its estimate. Meanwhile nobody takes the GPU that is free already.
+TEST(FifoEasy, a_job_that_has_just_reached_its_estimate_is_expected_to_end_at_once) {
+  for (const char* policy : {"fifo_easy", "fifo_conservative"}) {
+    Cluster cluster({2}, policy);
+    cluster.submit(1, lasting(1, 10)).submit(2, lasting(1, 10)).submit(3, lasting(2, 10)).submit(4, lasting(1, 6));
+    cluster.at(10).finish(1);
+    EXPECT_EQ(cluster.state(4), JobState::pending) << policy;
+    cluster.finish(2);
+    EXPECT_EQ(cluster.where(3), "0:0,1") << policy;
+    EXPECT_EQ(cluster.state(4), JobState::pending) << policy;
+  }
+}
+
 // 10 + 2 * 60 = 130.
 TEST(FifoEasy, a_job_that_outlives_its_estimate_is_given_a_little_more_each_time) {
   Cluster cluster({2}, "fifo_easy", {{"overrun_grace_s", "60"}});

@@ -124,6 +124,7 @@ class FifoConservative : public ArrivalPolicy {
     const JobRequest* request;
     Duration length;
     std::optional<Booking> booked;
+    bool has_missed_its_time = false;
     std::size_t looked_at = 0;  // as many of `freed_` were there when an earlier time was last looked for
   };
 
@@ -143,21 +144,26 @@ class FifoConservative : public ArrivalPolicy {
       Entry entry{walk.job(), &job.request, run_bound(snapshot, job, job.request.gpus, settings_)};
       const auto at = promised.find(job.request.id);
       if (at != promised.end() && at->second.from >= snapshot.now) entry.booked = at->second;
+      // One that asks for more than GPUs may only lack that.
+      entry.has_missed_its_time = at != promised.end() && !entry.booked && needs_only_gpus(job.request);
       entries_.push_back(std::move(entry));
     }
   }
 
-  // Books the promises that can still be kept. Returns whether they are as long as when they were made.
+  // Books the promises that can still be kept, up to the first one that cannot: those after it rest on it, and jobs that
+  // kept them would pass it. Returns whether they are as long as when they were made.
   bool book_promises(FutureGpus& future) {
-    bool same_lengths = true;
+    bool same_lengths = true, is_broken = false;
     for (Entry& entry : entries_) {
+      is_broken = is_broken || entry.has_missed_its_time;
       if (!entry.booked) continue;
       same_lengths = same_lengths && entry.booked->length == entry.length;
       entry.booked->length = entry.length;
-      if (future.is_possible(*entry.request, *entry.booked)) {
-        future.book(*entry.request, *entry.booked);
-      } else {
+      is_broken = is_broken || !future.is_possible(*entry.request, *entry.booked);
+      if (is_broken) {
         entry.booked.reset();
+      } else {
+        future.book(*entry.request, *entry.booked);
       }
     }
     return same_lengths;

@@ -18,7 +18,9 @@ export interface Column {
 
 const seconds = (value: number): string => duration(value < 10 ? value : Math.floor(value));
 
+// Of an array its members wait and run.
 function waited(job: Job, now: number): string {
+  if (job.members) return '';
   const waits = isWaiting(job.state) && job.started_at === null;
   return seconds(waits ? Math.max(0, (now - Date.parse(job.created_at)) / 1000) : job.wait_s);
 }
@@ -56,7 +58,7 @@ export const columns: Column[] = [
     fields: 'run_s,started_at',
     width: 90,
     isNumber: true,
-    text: (job) => (job.run_s > 0 || job.started_at ? seconds(job.run_s) : '')
+    text: (job) => (!job.members && (job.run_s > 0 || job.started_at) ? seconds(job.run_s) : '')
   },
   {
     key: 'starts',
@@ -98,7 +100,7 @@ export const columns: Column[] = [
     fields: 'gpu_seconds',
     width: 96,
     isNumber: true,
-    text: (job) => duration(Math.floor(job.gpu_seconds))
+    text: (job) => (job.members ? '' : duration(Math.floor(job.gpu_seconds)))
   },
   { key: 'framework', title: 'Type', fields: 'spec.framework', width: 100, text: (job) => job.spec.framework ?? '' },
   {

@@ -1,0 +1,75 @@
+#include "cli/terminal_text.h"
+
+#include <algorithm>
+
+namespace sl::cli {
+namespace {
+
+constexpr char sequence_begin = '\033', bell = '\a';
+constexpr std::size_t sequence_most = 64;
+
+bool is_any_of(char c, std::string_view of) { return of.find(c) != std::string_view::npos; }
+bool is_control(char c) { return (c >= 0 && c < ' ') || c == '\x7f'; }
+
+// U+0080 to U+009F in UTF-8: controls of eight bits.
+bool is_wide_control(char before, char c) { return before == '\xc2' && static_cast<unsigned char>(c) < 0xa0; }
+
+}  // namespace
+
+std::string TerminalText::add(std::string_view bytes) {
+  std::string shown;
+  shown.reserve(bytes.size());
+  for (const char c : bytes) add(c, shown);
+  return shown;
+}
+
+void TerminalText::add(char c, std::string& shown) {
+  switch (within_) {
+    case Within::text:
+      if (c == sequence_begin) {
+        within_ = Within::escape;
+      } else if (is_wide_control(before_, c)) {
+        if (!shown.empty()) shown.back() = '?';  // else its first byte is shown already, alone and harmless
+        c = ' ';
+      } else if (!is_control(c) || is_any_of(c, "\n\r\t\b")) {
+        shown += c;
+      }
+      before_ = c;
+      return;
+    case Within::escape:
+      sequence_.clear();
+      within_ = c == '['                            ? Within::sequence
+                : is_any_of(c, "]PX^_")             ? Within::string
+                : is_any_of(c, " !\"#$%&'()*+,-./") ? Within::escape  // more of it follows
+                                                    : Within::text;
+      return;
+    case Within::sequence:
+      if (c >= '@' && c <= '~') {
+        end_sequence(c, shown);
+      } else if (is_control(c)) {
+        within_ = Within::text;
+        return add(c, shown);
+      } else if (sequence_.size() < sequence_most) {
+        sequence_ += c;
+      }
+      return;
+    case Within::string:
+      if (c == bell || c == '\n') within_ = Within::text;
+      if (c == '\n') shown += c;  // one that never ends hides no further line
+      if (c == sequence_begin) within_ = Within::string_escape;
+      return;
+    case Within::string_escape:
+      within_ = c == '\\' ? Within::text : Within::string;
+      return;
+  }
+}
+
+void TerminalText::end_sequence(char last, std::string& shown) {
+  within_ = Within::text;
+  const bool is_plain = std::ranges::all_of(sequence_, [](char c) { return is_any_of(c, "0123456789;:"); });
+  if (!is_plain || sequence_.size() == sequence_most || !is_any_of(last, "mK")) return;  // colours, erasing in the line
+  shown += std::string("\033[") + sequence_ + last;
+  if (last == 'm') is_styled_ = !sequence_.empty() && sequence_ != "0";
+}
+
+}  // namespace sl::cli

@@ -1,0 +1,28 @@
+// What a job wrote, for a terminal: text, colours, and the ends and beginnings of lines. Everything else that a terminal
+// would obey (titles, other screens, moving the cursor, answering questions) is left out: who reads the output of others
+// is not to have their terminal changed by it. As the web page does (web/src/lib/terminal_text.ts).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace sl::cli {
+
+// An output that arrives in pieces, which may end in the middle of anything.
+class TerminalText {
+ public:
+  std::string add(std::string_view bytes);
+  std::string finish() { return is_styled_ ? "\033[0m" : ""; }  // ends the colours
+
+ private:
+  enum class Within : unsigned char { text, escape, sequence, string, string_escape };
+  void add(char c, std::string& shown);
+  void end_sequence(char last, std::string& shown);
+
+  Within within_ = Within::text;
+  std::string sequence_;  // the parameters of the sequence so far
+  char before_ = '\0';    // the character before this one, in text
+  bool is_styled_ = false;
+};
+
+}  // namespace sl::cli
