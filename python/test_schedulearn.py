@@ -59,6 +59,15 @@ class JobSide(unittest.TestCase):
         (root / f"job-5.{begun}000000").mkdir()
         self.assertEqual(schedulearn.checkpoint_folder("here"), root / f"job-5.{begun}000000")
 
+    def test_a_number_that_cannot_be_converted_ends_no_training(self):
+        class Tensor:
+            def __float__(self):
+                raise RuntimeError("a tensor with 2 elements cannot be converted")
+
+        self.environment(SCHEDULEARN_METRICS_FILE=str(self.folder / "metrics.jsonl"))
+        schedulearn.report(loss=Tensor())
+        self.assertFalse((self.folder / "metrics.jsonl").exists())
+
     def test_reports_are_lines_of_json_added_to_the_metrics_file(self):
         metrics = self.folder / "metrics.jsonl"
         self.environment(SCHEDULEARN_METRICS_FILE=str(metrics))
@@ -258,6 +267,38 @@ class ClientSide(unittest.TestCase):
     def test_the_token_is_sent(self):
         self.client((200, {}), token="secret").get(7)
         self.assertEqual(self.controller.requests[0][2]["Authorization"], "Bearer secret")
+
+    def test_the_first_line_of_a_token_file_is_the_token_and_no_error_shows_it(self):
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write("slt_1_secret\nmade in November\n")
+            file.flush()
+            with mock.patch.dict(os.environ, {"SCHEDULEARN_TOKEN_FILE": file.name}):
+                self.client((200, {})).get(7)
+        self.assertEqual(self.controller.requests[0][2]["Authorization"], "Bearer slt_1_secret")
+        with self.assertRaises(ValueError) as refusal:
+            schedulearn.Client(token="slt_1_secret\nmore")
+        self.assertNotIn("slt_1", str(refusal.exception))
+
+    def test_addresses_are_those_of_the_command_line(self):
+        for typed in ("localhost:5000", "http://localhost:5000/", "http://localhost:5000/ui/", "localhost:5000/ui"):
+            self.assertEqual(schedulearn.Client(typed).url, "http://localhost:5000")
+        with self.assertRaisesRegex(ValueError, "not a controller's address: http://"):
+            schedulearn.Client("http://")
+
+    def test_who_answers_with_something_else_is_no_controller(self):
+        with self.assertRaisesRegex(schedulearn.Unreachable, "no controller"):
+            self.client((200, "<html>")).get(7)
+
+    def test_a_time_of_a_job_file_travels_as_text(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "job.toml")
+            file.write_text('command = "train.py"\nnot_before = 2026-11-28T01:00:00Z\n')
+            self.client((201, {"id": 7})).submit(file)
+        self.assertEqual(self.controller.requests[0][3]["not_before"], "2026-11-28T01:00:00Z")
+
+    def test_truth_is_written_as_the_controller_reads_it(self):
+        list(self.client((200, {"items": [], "next_cursor": None})).jobs(grouped=True))
+        self.assertEqual(self.controller.requests[0][1], "/api/v1/jobs?grouped=true")
 
     def test_no_controller_is_unreachable(self):
         client = self.client()

@@ -27,6 +27,7 @@ From elsewhere:
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import http.client
 import json
 import math
@@ -130,7 +131,7 @@ def report(**values: Any) -> None:
         # One write to a file opened for appending: readers never see half a line mixed with another.
         with open(path, "ab", buffering=0) as file:
             file.write(line.encode())
-    except (OSError, TypeError, ValueError) as error:
+    except Exception as error:  # also what a library's number raises when it is converted
         print(f"schedulearn: progress not reported: {error}", file=sys.stderr)
 
 
@@ -239,8 +240,8 @@ class Client:
     """
 
     def __init__(self, url: str | None = None, token: str | None = None, timeout_s: float = 30.0):
-        self.url = (url or os.environ.get("SCHEDULEARN_URL") or DEFAULT_URL).rstrip("/")
-        self._token = token or _token_of_environment()
+        self.url = _full_url(url or os.environ.get("SCHEDULEARN_URL") or DEFAULT_URL)
+        self._token = _checked_token(token or _token_of_environment())
         self._timeout_s = timeout_s
         handlers: list[urllib.request.BaseHandler] = []
         if _is_loopback(self.url):
@@ -252,7 +253,8 @@ class Client:
         """Submits a job: a job file (TOML), its keys as arguments, or a file with some keys replaced.
 
         If a lost connection makes it send twice, there is still only one job. A relative workdir starts at the file's
-        folder, or at the current folder if there is no file. The job runs in the environment of this program (PATH,
+        folder, or at the current folder if there is no file. What only the command line looks up, `env_file` and names of
+        jobs in `after`, is refused. The job runs in the environment of this program (PATH,
         an active virtual or conda environment, PYTHONPATH, LD_LIBRARY_PATH), unless `env` sets these. A file needs
         Python 3.11; the rest of this library runs on 3.9.
 
@@ -384,11 +386,16 @@ class Client:
         return self._send("GET", f"/jobs/{job_id}/diff", attempts=3).decode("utf-8", errors="replace")
 
     def _json(self, method: str, path: str, **more: Any) -> dict[str, Any]:
-        return json.loads(self._send(method, path, **more))
+        answer = self._send(method, path, **more)
+        try:
+            return json.loads(answer)
+        except ValueError:
+            raise Unreachable(f"what answers at {self.url} is no controller: it sends no JSON") from None
 
     def _send(self, method: str, path: str, *, body: Any = None, query: dict[str, Any] | None = None,
               headers: dict[str, str] | None = None, attempts: int = 1) -> bytes:
-        address = f"{self.url}/api/v1{path}" + (f"?{urllib.parse.urlencode(query)}" if query else "")
+        texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in (query or {}).items()}
+        address = f"{self.url}/api/v1{path}" + (f"?{urllib.parse.urlencode(texts)}" if texts else "")
         request = urllib.request.Request(address, method=method, headers=headers or {})
         if self._token:
             request.add_header("Authorization", f"Bearer {self._token}")
@@ -412,7 +419,10 @@ class Client:
 def _read_job_file(path: Path) -> dict[str, Any]:
     import tomllib  # not at the top: a training may run on an older Python, which has none
 
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    document = tomllib.loads(path.read_text(encoding="utf-8"))
+    if isinstance(document.get("not_before"), datetime.datetime):
+        document["not_before"] = document["not_before"].astimezone(datetime.timezone.utc).isoformat().replace("+00:00", "Z")
+    return document
 
 
 def _own_environment() -> dict[str, str]:
@@ -426,7 +436,23 @@ def _token_of_environment() -> str | None:
     if token := os.environ.get("SCHEDULEARN_TOKEN"):
         return token
     path = os.environ.get("SCHEDULEARN_TOKEN_FILE")
-    return Path(path).read_text(encoding="utf-8").strip() if path else None
+    lines = Path(path).read_text(encoding="utf-8").splitlines() if path else []
+    return lines[0].strip() if lines else None  # the first line, as the command line reads it
+
+
+def _checked_token(token: str | None) -> str | None:
+    if token and not (token.isascii() and token.isprintable() and " " not in token):
+        raise ValueError("the token of the controller has characters that no token has")  # without the token itself
+    return token
+
+
+def _full_url(typed: str) -> str:
+    """As the command line understands it: also without http://, and as copied from the page."""
+    url = typed if "://" in typed else f"http://{typed}"
+    url = url.rstrip("/").removesuffix("/ui").rstrip("/")
+    if not urllib.parse.urlsplit(url).hostname or any(character.isspace() for character in url):
+        raise ValueError(f"not a controller's address: {typed} (an address looks like {DEFAULT_URL})")
+    return url
 
 
 def _is_loopback(url: str) -> bool:

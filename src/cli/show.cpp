@@ -19,7 +19,7 @@ namespace sl::cli {
 namespace {
 
 void line(const char* name, const std::string& text) {
-  if (!text.empty()) std::printf("  %-10s %s\n", name, text.c_str());
+  if (!text.empty()) std::printf("  %-10s %s\n", name, visible(text).c_str());
 }
 
 // What is stated about the training, with the names of the job file.

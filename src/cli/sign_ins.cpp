@@ -78,6 +78,9 @@ std::string token_for(const std::string& url) {
 }
 
 Result<std::string> full_url(const std::string& typed) {
+  if (typed.find_first_of(" \t\r\n") != std::string::npos)
+    return invalid("bad-url", "not a controller's address: " + typed)
+        .hint("an address looks like http://127.0.0.1:5000");
   std::string url = typed.find("://") == std::string::npos ? "http://" + typed : typed;
   for (const bool is_of_page : {true, false}) {
     while (url.ends_with('/')) url.pop_back();

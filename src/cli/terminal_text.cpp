@@ -14,6 +14,16 @@ bool is_control(char c) { return (c >= 0 && c < ' ') || c == '\x7f'; }
 // U+0080 to U+009F in UTF-8: controls of eight bits.
 bool is_wide_control(char before, char c) { return before == '\xc2' && static_cast<unsigned char>(c) < 0xa0; }
 
+// The same as single bytes, for terminals that do not read UTF-8.
+bool is_control_byte(char c) { return static_cast<unsigned char>(c) >= 0x80 && static_cast<unsigned char>(c) < 0xa0; }
+bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
+
+// How many bytes follow this first one of a character in UTF-8.
+int bytes_after(char first) {
+  const auto byte = static_cast<unsigned char>(first);
+  return byte >= 0xf0 ? 3 : byte >= 0xe0 ? 2 : byte >= 0xc2 ? 1 : 0;
+}
+
 }  // namespace
 
 std::string TerminalText::add(std::string_view bytes) {
@@ -31,10 +41,13 @@ void TerminalText::add(char c, std::string& shown) {
       } else if (is_wide_control(before_, c)) {
         if (!shown.empty()) shown.back() = '?';  // else its first byte is shown already, alone and harmless
         c = ' ';
+      } else if (expected_ == 0 && is_control_byte(c)) {
+        shown += '?';
       } else if (!is_control(c) || is_any_of(c, "\n\r\t\b")) {
         shown += c;
       }
       before_ = c;
+      expected_ = is_continuation(c) && expected_ > 0 ? expected_ - 1 : bytes_after(c);
       return;
     case Within::escape:
       sequence_.clear();

@@ -21,7 +21,8 @@ class TerminalText {
 
   Within within_ = Within::text;
   std::string sequence_;  // the parameters of the sequence so far
-  char before_ = '\0';    // the character before this one, in text
+  char before_ = '\0';    // the byte before this one, in text
+  int expected_ = 0;      // bytes that the character has yet, in UTF-8
   bool is_styled_ = false;
 };
 

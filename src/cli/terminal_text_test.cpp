@@ -38,6 +38,11 @@ TEST(TerminalText, has_no_controls_of_eight_bits) {
                      "31mb"),
             "a?31mb");
   EXPECT_EQ(text.add("\xc2\xa9"), "\xc2\xa9") << "a copyright sign";
+  EXPECT_EQ(text.add("\x9b"
+                     "31mH\x9d"
+                     "0;t\x9c"),
+            "?31mH?0;t?");
+  EXPECT_EQ(text.add("\xe2\x94\x80 \xf0\x9f\x98\x80"), "\xe2\x94\x80 \xf0\x9f\x98\x80") << "a line and a face";
 }
 
 }  // namespace

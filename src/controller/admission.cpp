@@ -72,14 +72,19 @@ Result<Identity> Admission::identify(const net::Request& head) {
   if (Status place = check_place(head); !place.ok()) return place.error();
   const auto host = net::parse_authority(head.header("host").value_or(""));
   auto signed_in = signs_in(head) ? sessions_.maker_of_code(head) : std::nullopt;
+  if (!signed_in && signs_in(head) && head.header("x-schedulearn-code"))  // what else would sign in is not meant
+    return denied("code-used", "this link has expired, has signed in a browser before, or its maker may not sign in")
+        .hint("schedulearn web --link");
   if (!signed_in) signed_in = sessions_.find(head);
   if (!signed_in) signed_in = sessions_.find_port(head);
   Result<Identity> identity = signed_in ? std::move(*signed_in) : who(head, host && net::is_loopback(host->host));
   const auto named = head.header("x-schedulearn-user");
   if (!identity.ok() || !named) return identity;
-  if (named->empty() || !wire::is_utf8(*named))
-    return invalid("bad-user", "X-Schedulearn-User names nobody: it is empty, or no UTF-8 text");
+  if (named->empty() || !wire::is_utf8(*named) || wire::has_control_characters(*named))
+    return invalid("bad-user",
+                   "X-Schedulearn-User names nobody: it is empty, or no UTF-8 text, or has control characters");
   if (Status may = may_act_for(*identity, *named); !may.ok()) return may.error();
+  identity->acts_for_other = identity->user != *named;
   identity->user = *named;
   return identity;
 }

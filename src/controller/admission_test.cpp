@@ -166,7 +166,7 @@ TEST(BrowserSessions, a_code_signs_in_once_for_five_minutes_and_does_nothing_els
   EXPECT_EQ(who(admission, head), "mei*");
   EXPECT_TRUE(sessions.spend_code(head));
   EXPECT_FALSE(sessions.spend_code(head));
-  EXPECT_EQ(who(admission, head), "token-required");
+  EXPECT_EQ(who(admission, head), "code-used");
   const auto late = sessions.make_code(admin("mei"));
   head = request({{"x-schedulearn-code", late->text}});
   now = late->expires;

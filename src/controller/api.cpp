@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <sstream>
 
 #include "base/suggest.h"
 #include "base/whole_number.h"
@@ -103,7 +104,11 @@ void Api::Call::send(int status, const json::value& body, const std::string& eta
 
 Status Api::Call::check_match(const std::string& etag) const {
   const std::string wanted = request.header("if-match").value_or("*");
-  if (wanted == "*" || wanted.find(etag) != std::string::npos) return {};
+  std::istringstream each(wanted);
+  for (std::string one; std::getline(each >> std::ws, one, ',');) {
+    while (one.ends_with(' ')) one.pop_back();
+    if (one == "*" || one == etag) return {};
+  }
   return conflict("stale-etag", "it has changed since it was read: its ETag is " + etag + " now, not " + wanted)
       .hint("read it again, and decide anew");
 }
@@ -538,8 +543,8 @@ void Api::job_events(Call call) {
 namespace {
 
 // Before the dot of an event's kind.
-const std::vector<std::string_view> event_subjects = {"job",   "server",   "gpu",      "policy", "attempt",
-                                                      "clock", "database", "decision", "history"};
+const std::vector<std::string_view> event_subjects = {"job",   "server",   "gpu",      "policy",  "attempt",
+                                                      "clock", "database", "decision", "history", "sign_in"};
 
 // `since` is the number of an event or a time, `until` a time.
 Status read_bounds(const net::Request& request, store::EventQuery& query) {

@@ -13,6 +13,7 @@
 #include "controller/output_clock.h"
 #include "controller/views.h"
 #include "wire/json_text.h"
+#include "wire/utf8.h"
 
 namespace sl::controller {
 namespace {
@@ -35,28 +36,6 @@ std::optional<std::pair<std::int64_t, std::int64_t>> parse_range(const std::stri
   const std::int64_t last = dash + 1 == text.size() ? -2 : parse_whole_number(text.substr(dash + 1)).value_or(-1);
   if (from < 0 || last == -1 || (last >= 0 && last < from)) return std::nullopt;
   return std::pair(from, last == -2 || last == no_limit ? -1 : last + 1);
-}
-
-// Bytes as text that JSON can carry: bytes that are not UTF-8 become U+FFFD.
-std::string as_utf8(std::string_view bytes) {
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size();) {
-    const auto lead = static_cast<unsigned char>(bytes[i]);
-    const std::size_t length = lead < 0x80                   ? 1
-                               : lead >= 0xC2 && lead < 0xE0 ? 2
-                               : lead >= 0xE0 && lead < 0xF0 ? 3
-                               : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                             : 0;
-    bool good = length > 0 && i + length <= bytes.size();
-    for (std::size_t k = 1; good && k < length; ++k) good = (static_cast<unsigned char>(bytes[i + k]) & 0xC0) == 0x80;
-    if (good && length == 3) {  // neither surrogates nor overlong forms
-      const auto second = static_cast<unsigned char>(bytes[i + 1]);
-      good = !(lead == 0xE0 && second < 0xA0) && !(lead == 0xED && second >= 0xA0);
-    }
-    good ? text.append(bytes.substr(i, length)) : text.append("\xEF\xBF\xBD");
-    i += good ? length : 1;
-  }
-  return text;
 }
 
 Error no_such_rank(const JobEntry& entry, int attempt) {
@@ -91,7 +70,7 @@ struct Api::Follow {
   // A line, or a part of one, from `begin` on of what is held.
   void send_line(std::size_t begin, std::size_t length, bool is_complete) const {
     const std::int64_t at = offset + static_cast<std::int64_t>(begin);
-    json::object line{{"x", as_utf8(std::string_view(held).substr(begin, length))}, {"nl", is_complete}};
+    json::object line{{"x", wire::as_utf8(std::string_view(held).substr(begin, length))}, {"nl", is_complete}};
     if (with_times) line["t"] = wire::to_value(written.at(at));
     send("line", at + static_cast<std::int64_t>(length) + (is_complete ? 1 : 0), line);
   }
@@ -331,7 +310,7 @@ void Api::begin_at_tail(const std::shared_ptr<Follow>& follow, const Output& out
 // What lies between was dropped for its size; the incomplete line before it is sent as it is.
 void Api::skip(Follow& follow, std::int64_t to) {
   const std::int64_t from = follow.offset + static_cast<std::int64_t>(follow.held.size());
-  if (!follow.held.empty()) follow.send("line", from, json::object{{"x", as_utf8(follow.held)}, {"nl", true}});
+  if (!follow.held.empty()) follow.send("line", from, json::object{{"x", wire::as_utf8(follow.held)}, {"nl", true}});
   follow.held.clear();
   follow.offset = to;
   follow.send("skip", to, json::object{{"bytes", to - from}});

@@ -1,4 +1,6 @@
 // Who one is, and signing in with a browser.
+#include <fmt/format.h>
+
 #include "controller/api.h"
 #include "controller/people_answers.h"
 #include "controller/views.h"
@@ -36,11 +38,11 @@ void Api::end_session(Call call) {
 }
 
 void Api::make_link(Call call) {
-  // Who makes one for another user hands on that user's rights, not their own.
   Identity identity = call.identity;
-  if (call.request.header("x-schedulearn-user")) {
-    identity.basis = "name:" + identity.user;
-    identity.role = people_ ? people_->role_of(identity.user) : Role::user;
+  if (identity.acts_for_other) {  // that user's rights are handed on, as long as those of who does so hold
+    if (!people_ || !people_->knows(identity.user)) return call.fail(no_such_user(identity.user));
+    identity.basis = fmt::format("link:{}:{}", net::percent_encode(identity.user), identity.basis);
+    identity.role = people_->role_of(identity.user);
   }
   const auto code = sessions_.make_code(identity);
   if (!code.ok()) return call.fail(code.error());

@@ -206,6 +206,10 @@ TEST_F(GroupsLogicTest, a_changed_group_changes_members_that_wait_and_those_to_c
   EXPECT_EQ(logic->member_to_come(JobId(9))->row.id, 9);
   tell(report(2, 1, "running")), tell(report(2, 1, "exited", 0));
   EXPECT_EQ(world.jobs.at(6).priority, 5) << "it came up since";
+  EXPECT_EQ(change(1, {.name = "lr-{index}"}), "ok");
+  EXPECT_EQ(world.jobs.at(3).name, "lr-1") << "it runs";
+  EXPECT_EQ(world.jobs.at(6).name, "lr-4");
+  EXPECT_EQ(world.jobs.at(1).name, "lr-{index}");
 }
 
 TEST_F(GroupsLogicTest, prerequisites_must_exist_and_be_able_to_succeed) {

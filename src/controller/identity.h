@@ -1,6 +1,7 @@
 // Who sends a request, and what his role allows.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,10 +26,19 @@ struct Identity {
   //   "controller"  the kernel's word that it is root or the controller's own user, or the controller's token
   //   "name:USER"   the kernel's word that it is USER, who also has the controller's token
   //   "token:ID"    a named token
+  //   "link:USER:BASIS"  a link that an admin, by this basis, has made for USER
   std::string basis = {};
-  std::string server = {};  // of the role `agent`: the only one for which it may speak
+  std::string server = {};      // of the role `agent`: the only one for which it may speak
+  bool acts_for_other = false;  // an admin's request in the name of `user`
   bool is_admin() const { return role == Role::admin; }
   bool may_see(const std::string& owner) const { return is_admin() || user == owner; }
 };
+
+// Which named token it rests on, directly or through a link; empty: none.
+inline std::string_view token_of(std::string_view basis) {
+  constexpr std::string_view link = "link:", token = "token:";
+  if (basis.starts_with(link)) basis.remove_prefix(std::min(basis.find(':', link.size()), basis.size() - 1) + 1);
+  return basis.starts_with(token) ? basis.substr(token.size()) : std::string_view();
+}
 
 }  // namespace sl::controller

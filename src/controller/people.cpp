@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "controller/secret_text.h"
+#include "net/http.h"
 #include "wire/secrets.h"
 
 namespace sl::controller {
@@ -94,6 +95,7 @@ std::optional<Identity> People::confirm(const Identity& identity) const {
   const std::string kind = identity.basis.substr(0, colon);
   if (kind == "controller") return Identity{identity.user, Role::admin, identity.basis};
   if (colon == std::string::npos) return std::nullopt;
+  if (kind == "link") return confirm_link(identity, identity.basis.substr(colon + 1));
   std::string user = identity.basis.substr(colon + 1);
   const std::lock_guard lock(mutex_);
   Identity now{user, role_locked(user), identity.basis};
@@ -105,6 +107,20 @@ std::optional<Identity> People::confirm(const Identity& identity) const {
   if (now.user != identity.user && now.role != Role::admin) return std::nullopt;
   now.user = identity.user;
   return now;
+}
+
+// `link`: "USER:BASIS".
+std::optional<Identity> People::confirm_link(const Identity& identity, const std::string& link) const {
+  const std::size_t colon = link.find(':');
+  const std::string user = net::percent_decode(link.substr(0, colon), false);
+  const auto maker = colon == std::string::npos ? std::nullopt : confirm({"", Role::viewer, link.substr(colon + 1)});
+  if (!maker || user != identity.user || !knows(user)) return std::nullopt;  // whoever was removed is signed out
+  return Identity{user, role_of(user), identity.basis};
+}
+
+bool People::knows(const std::string& user) const {
+  const std::lock_guard lock(mutex_);
+  return admins_.contains(user) || users_.contains(user);
 }
 
 Role People::role_of(const std::string& user) const {
@@ -210,9 +226,9 @@ void People::remove_user(const std::string& name, Told done) {
 
 // Of the token that it rests on.
 Instant People::expiry_of(const Identity& identity) const {
-  constexpr std::string_view kind = "token:";
-  if (!identity.basis.starts_with(kind)) return Instant::never();
-  const auto token = find_token(identity.basis.substr(kind.size()));
+  const std::string_view id = token_of(identity.basis);
+  if (id.empty()) return Instant::never();
+  const auto token = find_token(std::string(id));
   if (!token) return clock_();  // revoked meanwhile
   return token->expires_us == 0 ? Instant::never() : Instant{token->expires_us};
 }

@@ -53,6 +53,7 @@ class People {
   // user, which it may not do any more.
   std::optional<Identity> confirm(const Identity& identity) const;
   Role role_of(const std::string& user) const;
+  bool knows(const std::string& user) const;  // who has a row, or always is an admin
 
   // ---- changes, on the core's thread ----
   using Told = std::function<void(const Status&)>;
@@ -83,6 +84,7 @@ class People {
   void change(Rows rows, Told done);
   void begin_next();
   void take_over(const store::People& rows);
+  std::optional<Identity> confirm_link(const Identity& identity, const std::string& link) const;
   Role role_locked(const std::string& user) const;
   Role role_locked(const store::TokenRow& token) const;
   Identity identity_locked(const store::TokenRow& token) const;

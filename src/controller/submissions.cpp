@@ -372,8 +372,12 @@ void Submissions::edit(JobId job, const wire::JobChange& change, const std::stri
     engine_.feed(JobHeld{job, *planned->hold}, now);
   }
   // Of a group: those of its members too that wait already, as far as they can still be changed.
-  for (const JobId member : is_group(entry->row) ? core_.unfinished_members(job) : std::vector<JobId>())
-    edit(member, of_member(change, planned->next.priority), by, now, [](const Result<JobId>&) {});
+  for (const JobId member : is_group(entry->row) ? core_.unfinished_members(job) : std::vector<JobId>()) {
+    wire::JobChange its = of_member(change, planned->next.priority);
+    const std::int64_t place = member.value - core_.job(core_.find(job)).group->first_member.value;
+    if (its.name) its.name = wire::member_spec(planned->next, job.value, place).name;
+    edit(member, its, by, now, [](const Result<JobId>&) {});
+  }
   answer_when_durable(*entry, std::move(done));
 }
 

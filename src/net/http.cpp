@@ -1,6 +1,7 @@
 #include "net/http.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace sl::net {
 namespace {
@@ -55,6 +56,18 @@ void parse_target(std::string_view target, Request& request) {
       request.query.emplace_back(percent_decode(pair.substr(0, equals), true), percent_decode(value, true));
     rest.remove_prefix(std::min(pair.size() + 1, rest.size()));
   }
+}
+
+const char* what_is_ambiguous(const Request& head) {
+  const auto count = [&](std::string_view name) {
+    return std::ranges::count(head.headers, name, &Headers::value_type::first);
+  };
+  std::string coding = head.header("transfer-encoding").value_or("chunked");
+  for (char& c : coding) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (coding != "chunked" || count("transfer-encoding") > 1)
+    return "a body may be chunked, and encoded in no other way";
+  if (count("transfer-encoding") + count("content-length") > 1) return "a body has one length, or is chunked";
+  return count("host") > 1 ? "there are several Host headers" : nullptr;
 }
 
 std::optional<std::string> Request::header(std::string_view lower_case_name) const {

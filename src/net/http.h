@@ -35,6 +35,9 @@ struct Response {
 
 std::string percent_decode(std::string_view text, bool plus_is_space);
 std::string percent_encode(std::string_view text);  // everything but letters, digits and -_.~
+// How a request can be read in two ways, by us and by a proxy before us, of which one would see another request in its body
+// (RFC 9112, 3.2, 6.1 and 6.3); null: it cannot.
+const char* what_is_ambiguous(const Request& head);
 // Fills target, path and query from the request line's target.
 void parse_target(std::string_view target, Request& request);
 

@@ -259,10 +259,10 @@ bool Connection::admit() {
   if (!roster_->handler) return gone(), false;
   if (!peer_uid_) peer_uid_ = user_at_other_end(stream_.socket().native_handle());
   request_ = head();
+  if (const char* const how = what_is_ambiguous(request_)) return refuse(400, how), false;
   Handler::Verdict verdict = roster_->handler->on_head(request_);
   if (verdict.refusal) {
-    keep_alive_ = false;
-    version_ = 11;
+    keep_alive_ = false, version_ = 11;
     respond_after(verdict.delay, std::move(*verdict.refusal));
     return false;
   }

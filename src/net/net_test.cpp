@@ -187,6 +187,19 @@ TEST_F(NetTest, the_head_of_a_stream_is_all_that_its_connection_brings) {
   EXPECT_TRUE(answer.ends_with("Connection: close\r\n\r\n")) << answer;
 }
 
+// A proxy may see one request where we see two, or the other way round.
+TEST_F(NetTest, a_request_whose_end_can_be_read_in_two_ways_is_refused) {
+  for (const char* headers : {"Host: x\r\nTransfer-Encoding: xchunked", "Host: x\r\nTransfer-Encoding: gzip, chunked",
+                              "Host: x\r\nTransfer-Encoding: chunked\r\nContent-Length: 3", "Host: x\r\nHost: y"}) {
+    const Raw asks(server_->port());
+    asks.send("POST /echo HTTP/1.1\r\n" + std::string(headers) +
+              "\r\n\r\n0\r\n\r\nGET /echo HTTP/1.1\r\nHost: x\r\n\r\n");
+    const std::string answer = asks.read_all();
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 400 ")) << headers << "\n" << answer;
+    EXPECT_EQ(answer.find("HTTP/1.1 200"), std::string::npos) << headers << "\n" << answer;
+  }
+}
+
 TEST_F(NetTest, a_stream_knows_when_its_reader_has_gone) {
   EXPECT_TRUE(fetch_stream({"GET", url_ + "/endless"}, [](std::string_view) { return false; }).ok());
   for (int i = 0; i < 500; ++i) {
@@ -383,7 +396,7 @@ TEST(Url, is_taken_apart) {
     EXPECT_FALSE(is_loopback(foreign)) << foreign;
   EXPECT_EQ(parse_authority("[::1]:5000"), (Authority{"::1", "5000"}));
   EXPECT_EQ(parse_authority("LocalHost"), (Authority{"localhost", "80"}));
-  for (const char* bad : {"", ":80", "[::1", "[::1]x", "a:b", "user@127.0.0.1", "a b", "127.0.0.1:"})
+  for (const char* bad : {"", ":80", "[::1", "[::1]x", "a:b", "user@127.0.0.1", "a b", "127.0.0.1:", "127.0.0.1:88536"})
     EXPECT_FALSE(parse_authority(bad)) << bad;
   for (const char* bad : {"", "localhost", "ftp://x", "http://", "http://a:b/"})
     EXPECT_FALSE(parse_url(bad).ok()) << bad;

@@ -6,6 +6,8 @@
 #include <cctype>
 #include <cstring>
 
+#include "base/whole_number.h"
+
 namespace sl::net {
 
 Result<Url> parse_url(const std::string& text) {
@@ -38,7 +40,8 @@ std::optional<Authority> parse_authority(std::string_view text) {
   const std::string_view port = colon == std::string_view::npos ? "80" : text.substr(colon + 1);
   if (bracketed && bracket + 1 != std::min(colon, text.size())) return std::nullopt;
   if (host.empty() || host.find_first_of("@/\\ \t") != std::string_view::npos) return std::nullopt;
-  if (port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != std::string_view::npos)
+  const auto number = parse_whole_number(port);
+  if (port.empty() || port.find_first_not_of("0123456789") != std::string_view::npos || !number || *number > 65'535)
     return std::nullopt;
   Authority authority{std::string(host), std::string(port)};
   for (char& c : authority.host) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

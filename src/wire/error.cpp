@@ -6,6 +6,7 @@
 #include "wire/error_codes.h"
 #include "wire/request_schemas.h"
 #include "wire/schema.h"
+#include "wire/utf8.h"
 
 namespace sl::wire {
 
@@ -94,12 +95,12 @@ std::string problem_json(const Error& error, std::string_view instance, const st
   problem.type = "about:blank#" + error.code;
   problem.title = problem.code = error.code;
   problem.status = http_status(error);
-  problem.detail = error.message;
-  problem.instance = instance;
+  problem.detail = as_utf8(error.message);  // these may repeat what was asked for, which need not be UTF-8
+  problem.instance = as_utf8(instance);
   if (!request_id.empty()) problem.request_id = request_id;
-  problem.notes = error.notes;
-  for (const std::string& hint : hints_of(error)) problem.hints.push_back({hint, nullptr});
-  if (!error.pointer.empty()) problem.errors.push_back({error.pointer, error.message});
+  for (const std::string& note : error.notes) problem.notes.push_back(as_utf8(note));
+  for (const std::string& hint : hints_of(error)) problem.hints.push_back({as_utf8(hint), nullptr});
+  if (!error.pointer.empty()) problem.errors.push_back({as_utf8(error.pointer), problem.detail});
   return write_json(problem);
 }
 

@@ -378,8 +378,7 @@ Result<SignalRequest> parse_signal_request(std::string_view body) {
 
 Status check_reason(const std::string& reason) {
   constexpr std::size_t longest = 200;
-  const bool is_text =
-      is_utf8(reason) && std::ranges::none_of(reason, [](char c) { return (c >= 0 && c < ' ') || c == 127; });
+  const bool is_text = is_utf8(reason) && !has_control_characters(reason);
   if (is_text && reason.size() <= longest) return {};
   return invalid("bad-reason", "a reason has at most 200 bytes and no control characters").at("/reason");
 }

@@ -43,4 +43,24 @@ bool is_utf8(std::string_view bytes) {
   return true;
 }
 
+std::string as_utf8(std::string_view bytes) {
+  std::string text;
+  while (!bytes.empty()) {
+    const std::size_t length = character_length(bytes);
+    length > 0 ? text.append(bytes.substr(0, length)) : text.append("\xEF\xBF\xBD");
+    bytes.remove_prefix(length > 0 ? length : 1);
+  }
+  return text;
+}
+
+bool has_control_characters(std::string_view text) {
+  unsigned char before = 0;
+  for (const char each : text) {
+    const auto c = static_cast<unsigned char>(each);
+    if (c < 0x20 || c == 0x7F || (before == 0xC2 && c < 0xA0)) return true;
+    before = c;
+  }
+  return false;
+}
+
 }  // namespace sl::wire

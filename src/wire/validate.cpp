@@ -23,11 +23,6 @@ constexpr int gpus_max = 4096;
 constexpr std::size_t name_bytes_max = 128;
 constexpr std::size_t mounts_max = 64;
 
-bool has_control_characters(std::string_view text) {
-  return std::any_of(text.begin(), text.end(),
-                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
-}
-
 Error with_suggestion(Error error, std::string_view word, const std::vector<std::string_view>& known) {
   std::string all;
   for (const std::string_view one : known) all += (all.empty() ? "" : ", ") + std::string(one);

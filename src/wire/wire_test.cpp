@@ -141,6 +141,9 @@ TEST(Errors, are_the_same_on_both_sides_of_the_wire) {
   const Error placed = invalid("wrong-type", "gpus must be a whole number").at("/gpus");
   EXPECT_EQ(error_from_problem(http_status(placed), problem_json(placed)).pointer, "/gpus");
   EXPECT_EQ(error_from_problem(502, "<html>").code, "http-502");
+  EXPECT_EQ(error_from_problem(422, problem_json(invalid("x", "not \xff\xfe"), "/jobs/1\xff")).message,
+            "not \xEF\xBF\xBD\xEF\xBF\xBD")
+      << "what was asked for need not be UTF-8";
 }
 
 TEST(Base64, goes_there_and_back_and_refuses_what_is_none) {

@@ -347,7 +347,7 @@ class ControllerGoneTest(PageTest):
         page.wait_text("tick 5")  # what was there stays
         self.lab.start_controller()
         page.wait_text("Live")
-        last = int(re.findall(r"tick (\d+)", self.lab.output(job))[-1])
+        last = int(until(lambda: re.findall(r"tick (\d+)", self.lab.output(job)), what="the agent's return")[-1])
         page.wait(f"[...document.querySelectorAll('.line')].some(e => Number(e.innerText.match(/tick (\\d+)/)?.[1]) > {last})", "newer output")
         page.run("document.querySelector('[role=log]').scrollTop = 0")
         page.wait("document.querySelector('.line .text')?.innerText === 'tick 1'", "the first line")
