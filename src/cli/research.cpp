@@ -292,6 +292,7 @@ CLI::App* Research::add_trace(CLI::App& parent, const std::string& name, const s
     const TraceFilter& filter = trace_.filter;
     if (const Status sound = check_durations(filter.duration_min_s, duration_max_, filter.duration_max_s); !sound.ok())
       return fail(sound.error());
+    trace_.quiet = context_().quiet;
     return say(trace_.json, [&](std::ostream& out) { return action(trace_, {out, std::cerr}); });
   });
 }

@@ -360,6 +360,10 @@ Status trace_list(const TraceCommand& command, const Outputs& to) {
     return {};
   }
   if (!command.source.empty()) return print_workload(list.front(), to.out), Status();
+  if (command.quiet) {
+    for (const trace::WorkloadInfo& info : list) fmt::print(to.out, "{}\n", info.name);
+    return {};
+  }
   fmt::print(to.out, "{:<22} {}\n", "WORKLOAD", "SUMMARY");
   for (const trace::WorkloadInfo& info : list) fmt::print(to.out, "{:<22} {}\n", info.name, info.summary);
   fmt::print(to.out, "\nParameters of one:  schedulearn trace ls poisson\n");

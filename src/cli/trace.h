@@ -30,7 +30,7 @@ struct TraceCommand {
   std::string servers;  // info: compute the load on this cluster, "32x8"
   std::string out = "-";
   TraceFilter filter;
-  bool json = false;
+  bool json = false, quiet = false;  // quiet: of a list its names
 };
 
 struct Outputs {

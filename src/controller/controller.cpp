@@ -318,7 +318,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   }
   // After a wrong secret. Whoever sent none has not tried to sign in.
   Duration delay_of(const Error& error, const net::Request& head) {
-    if (error.code != "wrong-token" && error.code != "token-expired") return {};
+    if (error.code != "wrong-token" && error.code != "token-expired" && error.code != "code-used") return {};
     const std::string sender = admission_.sender_of(head);
     const auto [delay, to_record] = failures_.failed(sender, clock_.now());
     if (to_record)

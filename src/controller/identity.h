@@ -37,7 +37,7 @@ struct Identity {
 // Which named token it rests on, directly or through a link; empty: none.
 inline std::string_view token_of(std::string_view basis) {
   constexpr std::string_view link = "link:", token = "token:";
-  if (basis.starts_with(link)) basis.remove_prefix(std::min(basis.find(':', link.size()), basis.size() - 1) + 1);
+  while (basis.starts_with(link)) basis.remove_prefix(std::min(basis.find(':', link.size()), basis.size() - 1) + 1);
   return basis.starts_with(token) ? basis.substr(token.size()) : std::string_view();
 }
 

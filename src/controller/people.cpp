@@ -91,31 +91,34 @@ Result<Identity> People::holder_of(std::string_view secret) {
 }
 
 std::optional<Identity> People::confirm(const Identity& identity) const {
-  const std::size_t colon = identity.basis.find(':');
-  const std::string kind = identity.basis.substr(0, colon);
-  if (kind == "controller") return Identity{identity.user, Role::admin, identity.basis};
-  if (colon == std::string::npos) return std::nullopt;
-  if (kind == "link") return confirm_link(identity, identity.basis.substr(colon + 1));
-  std::string user = identity.basis.substr(colon + 1);
-  const std::lock_guard lock(mutex_);
-  Identity now{user, role_locked(user), identity.basis};
-  if (kind == "token") {
-    const auto at = tokens_.find(user);
-    if (at == tokens_.end() || !check_locked(at->second).ok()) return std::nullopt;
-    now = identity_locked(at->second);
-  }
-  if (now.user != identity.user && now.role != Role::admin) return std::nullopt;
-  now.user = identity.user;
+  auto now = holder_of_basis(identity.basis);
+  const bool is_own = now && (now->user.empty() || now->user == identity.user);
+  if (!now || (!is_own && now->role != Role::admin)) return std::nullopt;
+  now->user = identity.user;
   return now;
 }
 
-// `link`: "USER:BASIS".
-std::optional<Identity> People::confirm_link(const Identity& identity, const std::string& link) const {
+std::optional<Identity> People::holder_of_basis(const std::string& basis) const {
+  const std::size_t colon = basis.find(':');
+  const std::string kind = basis.substr(0, colon), rest = colon == std::string::npos ? "" : basis.substr(colon + 1);
+  if (kind == "controller") return Identity{"", Role::admin, basis};
+  if (colon == std::string::npos) return std::nullopt;
+  if (kind == "link") return holder_of_link(basis, rest);
+  const std::lock_guard lock(mutex_);
+  if (kind != "token") return Identity{rest, role_locked(rest), basis};
+  const auto at = tokens_.find(rest);
+  return at == tokens_.end() || !check_locked(at->second).ok() ? std::nullopt
+                                                               : std::optional(identity_locked(at->second));
+}
+
+// `link`: "USER:BASIS". Whoever was removed is signed out, and so is everybody for whom one made a link who may not any
+// more.
+std::optional<Identity> People::holder_of_link(const std::string& basis, const std::string& link) const {
   const std::size_t colon = link.find(':');
   const std::string user = net::percent_decode(link.substr(0, colon), false);
-  const auto maker = colon == std::string::npos ? std::nullopt : confirm({"", Role::viewer, link.substr(colon + 1)});
-  if (!maker || user != identity.user || !knows(user)) return std::nullopt;  // whoever was removed is signed out
-  return Identity{user, role_of(user), identity.basis};
+  const auto maker = colon == std::string::npos ? std::nullopt : holder_of_basis(link.substr(colon + 1));
+  if (!maker || maker->role != Role::admin || !knows(user)) return std::nullopt;
+  return Identity{user, role_of(user), basis};
 }
 
 bool People::knows(const std::string& user) const {

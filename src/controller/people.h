@@ -84,7 +84,9 @@ class People {
   void change(Rows rows, Told done);
   void begin_next();
   void take_over(const store::People& rows);
-  std::optional<Identity> confirm_link(const Identity& identity, const std::string& link) const;
+  // Whose rights a basis gives at the moment; of "controller" nobody is named. Nothing: it holds no longer.
+  std::optional<Identity> holder_of_basis(const std::string& basis) const;
+  std::optional<Identity> holder_of_link(const std::string& basis, const std::string& link) const;
   Role role_locked(const std::string& user) const;
   Role role_locked(const store::TokenRow& token) const;
   Identity identity_locked(const store::TokenRow& token) const;

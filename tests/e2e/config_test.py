@@ -93,7 +93,9 @@ class ConfigTest(LabTest):
             self.assertIn(f"[{code}]", said.stderr)
             self.assertIn(str(file), said.stderr)
         self.assertEqual(self.run_it("help").returncode, 0)
-        self.assertEqual(self.run_it("config", "set", "defaults.gpus", "1").returncode, 0)
+        self.assertIn("[bad-flag]", self.run_it("config", "set", "defaults.gpus", "1").stderr, "the file would still be refused")
+        for key, value in (("timeout", "20s"), ("defaults.gpus", "1")):
+            self.assertEqual(self.run_it("config", "set", key, value).returncode, 0)
         self.assertEqual(self.run_it("config", "set", "urls", "x").returncode, 2)
         file.write_text("url = ")
         before = file.read_text()

@@ -454,7 +454,7 @@ class GpuTest(unittest.TestCase):
         lab.start_agent()
         until(lambda: self.conditions(lab) == ["unavailable", "outside"])
         self.assertIn("GPU 0 (Double H200, GPU-double-0) is missing", (lab.folder / "agent.log").read_text())
-        self.assertTrue(any(event["kind"] == "gpu.unavailable" for event in lab.get("/api/v1/events")["items"]))
+        until(lambda: any(event["kind"] == "gpu.unavailable" for event in lab.get("/api/v1/events")["items"]), what="its event to be durable")
         state.write_text("")
         until(lambda: self.conditions(lab) == ["free", "outside"])
 

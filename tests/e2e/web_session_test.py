@@ -145,7 +145,7 @@ class SessionTest(unittest.TestCase):
         self.assertEqual(status(X_Schedulearn_Session=key), 401)
         self.assertEqual(status("POST", body=json.dumps({"command": "true"}), Content_Type="application/json", Cookie=both["Cookie"]), 401)
         self.assertEqual(status(Origin="http://evil.example", **both), 403)
-        self.assertEqual(status("POST", "/api/v1/sessions", X_Schedulearn_Code="0" * 40), 401)
+        self.assertEqual(status("POST", "/api/v1/sessions", X_Schedulearn_Code="0" * 40), 403)
 
     def test_the_output_can_be_downloaded_and_another_browser_signed_in(self):
         self.lab.start_agent()
