@@ -90,9 +90,10 @@ Status LauncherLink::connect() {
                             "the launcher does not answer; see " + settings_.data_dir + "/launcher.log");
   }
   reader_ = {};
-  ticks_ = 0, is_asked_ = answers_pings_ = false;
+  ticks_ = 0, is_asked_ = true, answers_pings_ = false;
   watch_ = loop_.on_readable(socket_, [this] { read(); });
   send({"list"});
+  send({"ping"});
   return {};
 }
 

@@ -83,6 +83,23 @@ class ProcessTreeTest(unittest.TestCase):
             self.lab.agent.send_signal(signal.SIGCONT)
         until(lambda: self.lab.job(job)["attempt"] == 2 and self.lab.job(job)["state"] == "running", limit_s=60)
 
+    def test_a_launcher_that_stands_still_takes_its_server_down_and_its_jobs_run_on(self):
+        job = self.lab.submit("sleep 300 & echo $! > child; wait")
+        pid = self.pid_of("child")
+        until(lambda: self.lab.job(job)["state"] == "running")
+        launcher = self.launcher()
+        server = lambda: self.lab.get("/api/v1/servers/lab")["state"]
+        os.kill(launcher, signal.SIGSTOP)
+        try:
+            until(lambda: server() == "down", limit_s=80, what="a server that takes no jobs")
+            self.assertIn("the launcher does not answer", (self.lab.folder / "agent.log").read_text())
+        finally:
+            os.kill(launcher, signal.SIGCONT)
+        until(lambda: server() == "up", limit_s=30)
+        until(lambda: self.lab.job(job)["state"] == "running")
+        self.assertEqual((self.lab.job(job)["attempt"], is_alive(pid)), (1, True))
+        self.assertEqual(self.lab.finished(self.lab.submit("true"))["state"], "succeeded")
+
     def test_a_warden_that_was_killed_has_a_successor(self):
         self.lab.submit("sleep 300 & echo $! > child; wait", on_partition="stop")
         pid = self.pid_of("child")
