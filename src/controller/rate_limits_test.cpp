@@ -40,5 +40,11 @@ TEST(RateLimits, the_controller_s_own_user_has_none) {
   EXPECT_EQ(allowed(limits, {"root", Role::admin, "controller"}, Instant{1}, 10'000), 10'000);
 }
 
+// As for /healthz, which whoever asks most often must not take from the others.
+TEST(RateLimits, what_is_open_to_all_has_none) {
+  RateLimits limits;
+  EXPECT_EQ(allowed(limits, {}, Instant{1}, 10'000), 10'000);
+}
+
 }  // namespace
 }  // namespace sl::controller
