@@ -85,7 +85,7 @@ double LengthDistribution::Prediction::mean_log() const {
   return mean;
 }
 
-double LengthDistribution::Prediction::draw(double passed, double guess, Random& random) const {
+double LengthDistribution::Prediction::draw(double passed, double base_survival, Random& random) const {
   std::array<std::size_t, levels> longer{};
   std::array<double, levels + 1> beyond{};  // the chance to last longer than `passed`, from each level on
   beyond[levels] = base_median_ / (base_median_ + passed);
@@ -104,7 +104,7 @@ double LengthDistribution::Prediction::draw(double passed, double guess, Random&
     const double length = sorted[sorted.size() - back] * std::exp((groups_[level]->spread + few) * normal(random));
     return length > passed ? length : passed + std::max(passed - length, 1e-3 * passed);
   }
-  const double length = base_median_ / (std::max(guess, 1e-4) * beyond[levels]) - base_median_;
+  const double length = base_median_ / (std::max(base_survival, 1e-4) * beyond[levels]) - base_median_;
   return std::min(passed + (length - passed) * std::exp(spread_of_one * normal(random)), length_most);
 }
 

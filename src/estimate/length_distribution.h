@@ -51,10 +51,10 @@ class LengthDistribution {
   // What is expected of one run. Valid until the next add().
   class Prediction {
    public:
-    // A length, given that the run has lasted for `passed` so far; always more than that. `guess`, uniform above 0 and up
-    // to 1: where it lies in the distribution beyond the widest group, if it is drawn from that. Runs of which nothing is
-    // known, but that they are alike, share it.
-    double draw(double passed, double guess, Random& random) const;
+    // A length, given that the run has lasted for `passed` so far; always more than that. `base_survival`, uniform
+    // above 0 and up to 1: if the draw comes from the distribution beyond the widest group (2), the share of that which
+    // lasts longer. Runs of which nothing else is known, but that they are alike, share it.
+    double draw(double passed, double base_survival, Random& random) const;
     // The mean of the logarithm of the length of a run that is about to start.
     double mean_log() const;
     bool is_any() const { return groups_.back() != nullptr; }

@@ -28,8 +28,8 @@ class Draws {
     const bool is_guess = prospect.basis.kind != BasisKind::none && prospect.basis.kind != BasisKind::progress;
     // Where nothing is known, a user's jobs are off by as much: a hundred that are each said to take a minute add up to a
     // hundred minutes, perhaps to fifty or three hundred, but not to what the longest of a hundred guesses would give.
-    const double guess = 1 - Random(mixed(prospect.user, 0) + 1).uniform();
-    const double left = draw_left_s(prospect, guess, own);
+    const double base_survival = 1 - Random(mixed(prospect.user, 0) + 1).uniform();
+    const double left = draw_left_s(prospect, base_survival, own);
     const double from_now = is_guess ? std::min(left * std::exp(prospect.common_spread * common_),
                                                 std::max(0.0, prospect.limit_s - prospect.passed_s))
                                      : left;

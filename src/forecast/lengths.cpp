@@ -145,7 +145,7 @@ Lengths::Prospect Lengths::prospect_of(const Job& job, const JobFacts& facts, In
   return prospect;
 }
 
-double draw_left_s(const Lengths::Prospect& prospect, double guess, Random& random) {
+double draw_left_s(const Lengths::Prospect& prospect, double base_survival, Random& random) {
   const double most = prospect.limit_s - prospect.passed_s;
   switch (prospect.basis.kind) {
     case BasisKind::none:
@@ -153,7 +153,8 @@ double draw_left_s(const Lengths::Prospect& prospect, double guess, Random& rand
     case BasisKind::progress:
       return std::min(most, prospect.reported_s * std::exp(prospect.spread * normal(random)));
     default:
-      const double whole = prospect.scale * prospect.prediction.draw(prospect.passed_s / prospect.scale, guess, random);
+      const double whole =
+          prospect.scale * prospect.prediction.draw(prospect.passed_s / prospect.scale, base_survival, random);
       return std::clamp(whole - prospect.passed_s, 0.0, most);
   }
 }

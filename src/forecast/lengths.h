@@ -110,7 +110,7 @@ class Lengths {
 double passed_s(const Job& job, Instant now);
 
 // Seconds it still runs from now on, on the GPUs it asks for, in one possible future; endless_s if it has no length.
-// `guess`, above 0 and up to 1: how far beyond all that is known of runs it lasts if it does, as for LengthDistribution.
-double draw_left_s(const Lengths::Prospect& prospect, double guess, Random& random);
+// `base_survival`: as for LengthDistribution.
+double draw_left_s(const Lengths::Prospect& prospect, double base_survival, Random& random);
 
 }  // namespace sl::forecast

@@ -114,7 +114,7 @@ TEST(Lengths, the_fewer_lasted_as_long_the_less_is_known_of_a_job_that_does) {
   };
   EXPECT_GT(width(1), 3);
   EXPECT_GT(width(1), 1.3 * width(4));
-  EXPECT_LT(width(20), 2.2);
+  EXPECT_NEAR(width(20), 2.03, 0.05);  // worked out: 2.031
 }
 
 // How far lengths that are guesses are wrong together, after `runs` of `length(i)`.
