@@ -33,12 +33,18 @@ TEST(Environment, a_job_finds_who_it_is_and_which_gpus_it_has_and_no_secrets_of_
                                      {"PATH=/bin", "SECRET=x", "HOME=/h"});
   EXPECT_TRUE(e.arguments.at(2).ends_with("set -o pipefail\npython train.py | tee log"));
   EXPECT_EQ(e.required, "python");
-  for (const char* entry :
-       {"SCHEDULEARN_JOB_ID=5", "SCHEDULEARN_ATTEMPT=2", "SCHEDULEARN_RESUME=1", "CUDA_VISIBLE_DEVICES=1,3", "A=b",
-        "OMP_NUM_THREADS=4", "PATH=/bin", "SCHEDULEARN_CHECKPOINT_DIR=/d/jobs/5/checkpoints"}) {
+  for (const char* entry : {"SCHEDULEARN_JOB_ID=5", "SCHEDULEARN_ATTEMPT=2", "SCHEDULEARN_RESUME=1",
+                            "CUDA_VISIBLE_DEVICES=1,3", "A=b", "OMP_NUM_THREADS=4", "PATH=/bin",
+                            "SCHEDULEARN_CHECKPOINT_DIR=/d/jobs/5/checkpoints", "SCHEDULEARN_JOB_FOLDER=job-5"}) {
     EXPECT_TRUE(has(e.environment, entry)) << entry;
   }
   EXPECT_FALSE(has(e.environment, "SECRET=x"));
+}
+
+TEST(Environment, a_job_has_a_folder_in_what_jobs_share_that_no_other_job_of_its_number_has) {
+  wire::StartAttempt order = order_of("true");
+  order.first = 1'764'000'000'000'001;
+  EXPECT_TRUE(has(make_execution(order, {}, {}, {}).environment, "SCHEDULEARN_JOB_FOLDER=job-5.1764000000000001"));
 }
 
 TEST(Environment, real_gpus_are_named_by_uuid_and_simulated_ones_by_index) {

@@ -45,9 +45,9 @@ class LauncherLink {
   void send(const Fields& message);
   // Goes out together with the next one.
   void send_with_next(const Fields& message);
-  // To be called at every tick of the agent: sends what could not be sent at once, and asks it now and then whether it still works. One that does not answer, since
-  // it or its disk stands still, counts as lost until it does. Ticks are counted, not seconds: this process may have stood
-  // still itself.
+  // To be called at every tick of the agent: sends what could not be sent at once, and asks the launcher now and then
+  // whether it still works. One that does not answer, since it or its disk stands still, counts as lost until it does.
+  // Ticks are counted, not seconds: this process may have stood still itself.
   void tick();
 
  private:

@@ -44,6 +44,26 @@ std::size_t number_of_jobs(const std::vector<json::value>& chosen, const std::se
   return jobs;
 }
 
+// What a command is about to do something to that cannot be undone, as far as somebody is asked.
+struct Concerned {
+  std::vector<json::value> listed;
+  std::size_t named = 0;  // how many were named, an array as one
+  std::size_t jobs = 0;   // and how many these are
+  bool asks = false;      // a single array that a script names is taken as told; people see how many jobs it is
+};
+
+// `filter`, `counts`: which jobs, and which members of arrays, are concerned.
+Concerned concerned_by(const Context& context, const std::vector<std::int64_t>& ids, const std::string& filter,
+                       std::initializer_list<const char*> counts) {
+  const std::set<std::int64_t> distinct(ids.begin(), ids.end());
+  const bool may_ask = (ids.size() > 1 || context.interactive) && !context.assume_yes;
+  Concerned concerned{.listed = may_ask ? listed(context, distinct, filter) : std::vector<json::value>(),
+                      .named = distinct.size()};
+  concerned.jobs = distinct.size() - concerned.listed.size() + number_of_jobs(concerned.listed, distinct, counts);
+  concerned.asks = may_ask && (ids.size() > 1 || concerned.jobs > 1);
+  return concerned;
+}
+
 // What is about to be cancelled, for who is asked.
 void print_chosen(const std::vector<json::value>& chosen, std::size_t count) {
   constexpr std::size_t shown_most = 10;
@@ -60,15 +80,11 @@ void print_chosen(const std::vector<json::value>& chosen, std::size_t count) {
 int cancel_jobs(const Context& context, const std::vector<std::string>& selectors, const wire::Cancellation& wanted) {
   const auto ids = select_jobs(context, selectors);
   if (!ids.ok()) return fail(ids.error());
-  // A single array that a script names is cancelled as told; people see how many jobs it is.
-  const bool may_ask = (ids->size() > 1 || context.interactive) && !context.assume_yes;
-  const std::set<std::int64_t> distinct(ids->begin(), ids->end());
-  const std::vector<json::value> chosen =
-      may_ask ? listed(context, distinct, std::string("&state=") + unfinished_states) : std::vector<json::value>();
-  const std::size_t jobs = distinct.size() - chosen.size() + number_of_jobs(chosen, distinct, {"waiting", "running"});
-  const bool asks = may_ask && (ids->size() > 1 || jobs > 1);
-  if (asks && context.interactive) print_chosen(chosen, distinct.size());
-  if (const auto sure = confirm(context, "cancel " + plural(jobs, "job"), asks); !sure.ok() || !*sure)
+  const Concerned concerned =
+      concerned_by(context, *ids, std::string("&state=") + unfinished_states, {"waiting", "running"});
+  if (concerned.asks && context.interactive) print_chosen(concerned.listed, concerned.named);
+  if (const auto sure = confirm(context, "cancel " + plural(concerned.jobs, "job"), concerned.asks);
+      !sure.ok() || !*sure)
     return sure.ok() ? 1 : fail(sure.error());
   json::object body;
   if (!wanted.reason.empty()) body["reason"] = wanted.reason;
@@ -120,12 +136,9 @@ int signal_jobs(const Context& context, const std::vector<std::string>& selector
 int remove_jobs(const Context& context, const std::vector<std::string>& selectors) {
   const auto ids = select_jobs(context, selectors);
   if (!ids.ok()) return fail(ids.error());
-  const bool may_ask = (ids->size() > 1 || context.interactive) && !context.assume_yes;
-  const std::set<std::int64_t> distinct(ids->begin(), ids->end());
-  const std::vector<json::value> chosen = may_ask ? listed(context, distinct, "") : std::vector<json::value>();
-  const std::size_t jobs = distinct.size() - chosen.size() + number_of_jobs(chosen, distinct, {"total"});
-  const bool asks = may_ask && (ids->size() > 1 || jobs > 1);
-  if (const auto sure = confirm(context, "remove " + plural(jobs, "job") + " for good", asks); !sure.ok() || !*sure)
+  const Concerned concerned = concerned_by(context, *ids, "", {"total"});
+  if (const auto sure = confirm(context, "remove " + plural(concerned.jobs, "job") + " for good", concerned.asks);
+      !sure.ok() || !*sure)
     return sure.ok() ? 1 : fail(sure.error());
   int status = 0;
   for (const std::int64_t id : *ids) {

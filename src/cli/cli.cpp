@@ -154,7 +154,7 @@ void CommandLine::add_global_flags() {
       ->default_str("*")
       ->group("Everywhere");
   app_.add_flag("--plain", plain_, "tab-separated, one record per line")->group("Everywhere");
-  app_.add_flag("-q,--quiet", quiet_, "ids only")->group("Everywhere");
+  app_.add_flag("-q,--quiet", quiet_, "ids or names only")->group("Everywhere");
   app_.add_flag("-v,--verbose", verbose_, "say which requests are sent and answered")->group("Everywhere");
   app_.add_flag("--debug", debug_, "say also what is sent and received, without secrets")->group("Everywhere");
   app_.add_flag("-w,--watch", watch_, "show it anew every 2 seconds, until Ctrl-C (commands that only read)")

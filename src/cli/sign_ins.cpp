@@ -82,10 +82,8 @@ Result<std::string> full_url(const std::string& typed) {
     return invalid("bad-url", "not a controller's address: " + typed)
         .hint("an address looks like http://127.0.0.1:5000");
   std::string url = typed.find("://") == std::string::npos ? "http://" + typed : typed;
-  for (const bool is_of_page : {true, false}) {
-    while (url.ends_with('/')) url.pop_back();
-    if (is_of_page && url.ends_with("/ui")) url.erase(url.size() - 3);
-  }
+  for (const std::string_view end : {"/", "/ui", "/"})  // as copied from the page
+    while (url.ends_with(end)) url.erase(url.size() - end.size());
   const auto address = net::parse_url(url);
   return address.ok() ? Result<std::string>(std::move(url)) : address.error();
 }

@@ -21,7 +21,8 @@ bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 
 // How many bytes follow this first one of a character in UTF-8.
 int bytes_after(char first) {
   const auto byte = static_cast<unsigned char>(first);
-  return byte >= 0xf0 ? 3 : byte >= 0xe0 ? 2 : byte >= 0xc2 ? 1 : 0;
+  if (byte < 0xc2 || byte > 0xf4) return 0;
+  return byte >= 0xf0 ? 3 : byte >= 0xe0 ? 2 : 1;
 }
 
 }  // namespace
@@ -36,18 +37,10 @@ std::string TerminalText::add(std::string_view bytes) {
 void TerminalText::add(char c, std::string& shown) {
   switch (within_) {
     case Within::text:
-      if (c == sequence_begin) {
+      if (c == sequence_begin)
         within_ = Within::escape;
-      } else if (is_wide_control(before_, c)) {
-        if (!shown.empty()) shown.back() = '?';  // else its first byte is shown already, alone and harmless
-        c = ' ';
-      } else if (expected_ == 0 && is_control_byte(c)) {
-        shown += '?';
-      } else if (!is_control(c) || is_any_of(c, "\n\r\t\b")) {
-        shown += c;
-      }
-      before_ = c;
-      expected_ = is_continuation(c) && expected_ > 0 ? expected_ - 1 : bytes_after(c);
+      else
+        add_text(c, shown);
       return;
     case Within::escape:
       sequence_.clear();
@@ -75,6 +68,19 @@ void TerminalText::add(char c, std::string& shown) {
       within_ = c == '\\' ? Within::text : Within::string;
       return;
   }
+}
+
+void TerminalText::add_text(char c, std::string& shown) {
+  if (is_wide_control(before_, c)) {
+    if (!shown.empty()) shown.back() = '?';  // else its first byte is shown already, alone and harmless
+    c = ' ';
+  } else if (expected_ == 0 && is_control_byte(c)) {
+    shown += '?';
+  } else if (!is_control(c) || is_any_of(c, "\n\r\t\b")) {
+    shown += c;
+  }
+  before_ = c;
+  expected_ = is_continuation(c) && expected_ > 0 ? expected_ - 1 : bytes_after(c);
 }
 
 void TerminalText::end_sequence(char last, std::string& shown) {

@@ -17,6 +17,7 @@ class TerminalText {
  private:
   enum class Within : unsigned char { text, escape, sequence, string, string_escape };
   void add(char c, std::string& shown);
+  void add_text(char c, std::string& shown);
   void end_sequence(char last, std::string& shown);
 
   Within within_ = Within::text;

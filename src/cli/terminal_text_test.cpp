@@ -42,6 +42,10 @@ TEST(TerminalText, has_no_controls_of_eight_bits) {
                      "31mH\x9d"
                      "0;t\x9c"),
             "?31mH?0;t?");
+  EXPECT_EQ(text.add("\xff\x9b"
+                     "31m"),
+            "\xff?31m")
+      << "no character begins so";
   EXPECT_EQ(text.add("\xe2\x94\x80 \xf0\x9f\x98\x80"), "\xe2\x94\x80 \xf0\x9f\x98\x80") << "a line and a face";
 }
 

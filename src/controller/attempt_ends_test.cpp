@@ -7,11 +7,12 @@ namespace {
 class AttemptEndsTest : public LogicTest {
  protected:
   // Job 1, which may run for 10 s, runs.
-  void run_with_limit() {
+  void run_with_limit(const wire::CheckpointSpec& checkpoint = {}) {
     hello();
     Logic::Submission submission;
     submission.spec.command = "true", submission.spec.workdir = "/", submission.spec.gpus = {1, 1};
     submission.spec.time_limit_s = 10;
+    submission.spec.checkpoint = checkpoint;
     logic->submit(std::move(submission), now, [](const Result<JobId>&) {});
     settle();
     tell(report(1, 1, "running"));
@@ -48,6 +49,15 @@ TEST_F(AttemptEndsTest, over_its_time_limit_a_job_has_failed_whatever_it_answers
   tell(ended(75, "order"));
   EXPECT_EQ(state(1), "failed");
   EXPECT_EQ(world.jobs[1].failure_kind, "time_limit");
+}
+
+// As for any other stop: a training saves what it has.
+TEST_F(AttemptEndsTest, at_its_time_limit_a_job_gets_the_signal_and_the_time_that_it_asks_for) {
+  run_with_limit({.dir = "states", .signal = "USR1", .grace_s = 90});
+  pass(11);
+  const wire::StopAttempt order = world.all<wire::StopAttempt>().at(0);
+  EXPECT_EQ(order.signal, "USR1");
+  EXPECT_EQ(order.grace_s, 90);
 }
 
 TEST_F(AttemptEndsTest, an_end_of_its_own_counts_though_a_stop_was_on_its_way) {

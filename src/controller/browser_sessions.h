@@ -16,7 +16,8 @@
 //
 // A code signs one browser in without the token: `schedulearn web --link` puts it into an address. It works once, within
 // five minutes; a restart forgets it. The session has the rights of the request that made the code, or, if that was an
-// admin's in the name of another user, those of that user; it ends with what that request rested on. Any thread may call; codes are guarded by a mutex.
+// admin's in the name of another user, those of that user; it ends with what that request rested on. Any thread may
+// call; codes are guarded by a mutex.
 #pragma once
 
 #include <functional>

@@ -120,6 +120,16 @@ TEST_F(Explain, a_job_for_which_there_is_no_room_says_which_is_first) {
   EXPECT_EQ(summary(3), "job 3 waits: " + shown(3));
 }
 
+TEST_F(Explain, a_job_that_was_sent_to_a_server_that_went_away_says_so) {
+  submit(1);
+  settle();
+  EXPECT_EQ(state(1), "starting");
+  pass(100);
+  const std::string text =
+      "it was sent to s, which does not answer; if that is gone for good: schedulearn servers lost s";
+  EXPECT_EQ(shown(1), text);
+}
+
 TEST_F(Explain, in_a_very_long_line_places_are_told_only_to_who_asks_why) {
   submit_lasting(2, 100);
   for (int i = 0; i < 20'001; ++i) submit(1);

@@ -14,6 +14,7 @@ import unicodedata
 import unittest
 
 from lab import PROGRAM, LabTest, free_port, until
+from shell_test import Terminal
 
 
 def catches_interrupts(pid):
@@ -34,6 +35,41 @@ class CommandLineTest(LabTest):
         self.assertIn("simulated", self.lab.cli("status").stdout)
         self.assertIn("round_robin", self.lab.cli("policy", "ls").stdout)
         self.assertIn("schedulearn submit --gpus 1", self.lab.cli("submit", "--help").stdout)
+
+    def test_flags_and_addresses_as_people_type_them(self):
+        first, second = self.lab.submit("true", labels={"lr": "3"}), self.lab.submit("true", labels={"lr": "4"})
+        until(lambda: all(self.lab.job(job)["state"] == "succeeded" for job in (first, second)))
+        self.assertEqual(self.lab.cli("ls", "-q", "--label", "lr=3").stdout, f"{first}\n")
+        self.assertEqual(self.lab.cli("ls", "-q", "--label", "lr").stdout.split(), [str(second), str(first)])
+        self.assertEqual(self.lab.cli("ls", "-q", "--label", "lr=3", "--label", "lr=4").stdout, f"{second}\n")  # the last counts
+        after = json.loads(self.lab.cli("submit", "--hold", "--after", first, "--after", second, "--json=spec.after", "--", "true").stdout)
+        self.assertEqual(after, {"spec.after": [first, second]})  # lists add up
+        self.assertEqual(self.lab.cli("servers", "ls", "-q").stdout, "lab\n")
+        self.assertEqual(self.lab.cli("gpus", "-q").stdout.split(), [f"lab-{gpu}" for gpu in range(self.lab.gpus)])
+        self.assertIn("poisson\n", self.lab.cli("trace", "ls", "-q").stdout)
+        simulated = self.lab.cli("sim", "run", "--trace", "poisson:jobs=20", "--servers", "2x8", "--policies", "fifo,sjf", "--json=policy,jobs").stdout
+        self.assertEqual([json.loads(line) for line in simulated.splitlines()], [{"policy": "fifo", "jobs": 20}, {"policy": "sjf", "jobs": 20}])
+        for address in (f"127.0.0.1:{self.lab.port}", f"{self.lab.url}/", f"{self.lab.url}/ui/"):
+            self.assertEqual(self.lab.cli("--url", address, "ls", "-q", "--label", "lr=3").stdout, f"{first}\n", address)
+
+    def test_whoever_removes_an_array_is_told_how_many_jobs_it_is(self):
+        group = self.lab.submit("true", array="1-12")
+        until(lambda: self.lab.job(group)["state"] == "succeeded")
+        with Terminal(self.lab, "rm", group) as terminal:
+            terminal.expect("Really remove 12 jobs for good? [y/N]")
+            terminal.type("n\n")
+        self.assertEqual(self.lab.job(group)["members"]["succeeded"], 12)
+        self.assertIn("with its 12 members", self.lab.cli("rm", group).stdout)
+
+    def test_at_a_terminal_the_output_of_a_job_has_colours_and_controls_nothing_else(self):
+        job = self.lab.submit(r"printf '\033]0;mine\007\033[2Jplain \033[31mred\n'")
+        until(lambda: self.lab.job(job)["state"] == "succeeded")
+        with Terminal(self.lab, "logs", job) as terminal:
+            self.assertEqual(terminal.expect("\033[31mred"), "plain ")
+            terminal.expect("\033[0m")
+        with Terminal(self.lab, "logs", job, "--raw") as terminal:
+            terminal.expect("\033]0;mine\007\033[2J")
+        self.assertIn("\033]0;mine", self.lab.cli("logs", job).stdout)
 
     def test_ctrl_c_is_answered_at_once_while_a_job_waits_or_is_silent(self):
         """Whatever follows a job ends and leaves the job alone; `run` cancels it if Ctrl-C is pressed again within 2 s."""
