@@ -477,6 +477,7 @@ class TableTest(PageTest):
         page.fill("[data-search]", "state:failed user:nobody ")
         page.wait_text("No job matches these filters")
         self.assertEqual(page.run("location.search"), "?user=nobody&state=failed")
+        self.assertEqual(page.run("document.querySelector('[data-search]').value"), "")
         self.open("jobs")
         page.wait_text("300 jobs")
         page.fill("[data-search]", "state:failed")

@@ -129,6 +129,19 @@ class QueueTest(PageTest):
         self.assertNotIn("Ahead of it", page.run("document.querySelector('.tall thead').innerText"))
         self.is_clean()
 
+    def test_of_a_very_long_line_more_is_read_when_it_is_asked_for_and_the_reader_stays_where_he_is(self):
+        more = [{"command": "true", "workdir": "/", "name": f"more-{i}", "gpus": 4} for i in range(600)]
+        for at in range(0, len(more), 100):
+            self.assertLess(self.lab.request("POST", "/api/v1/jobs/batch", {"jobs": more[at:at + 100]})[0], 300)
+        page = self.page
+        page.wait_text("The first 500 jobs in line.")
+        page.run("window.gone = 0; new MutationObserver(() => { window.gone += document.querySelector('tbody td.id') === null }).observe(document.body, {childList: true, subtree: true})")
+        page.click("Show more of the line")
+        page.wait_text("604 jobs in line.")
+        page.wait("![...document.querySelectorAll('button')].some(each => each.innerText === 'Show more of the line')", "no more to show")
+        self.assertEqual(page.run("window.gone"), 0, "the list was taken away while more of it was read")
+        self.is_clean()
+
     def test_serve_first_on_the_page_of_a_job(self):
         a, b, c, d = self.jobs
         page = self.page

@@ -1,10 +1,13 @@
 // A document of the API that a part of the page shows: loaded when its address is known, loaded again when something
-// happens that concerns it. What was loaded stays, marked as old, while the controller does not answer.
+// happens that concerns it. What was loaded stays, marked as old, while the controller does not answer, and until more of
+// the same list is there.
 import { get, problemOf } from './client';
 import { live, type Notice } from './live.svelte';
 import type { Problem } from './types';
 
 const pauseMs = 250; // between two loads: many events may come at once
+
+const withoutLimit = (path: string | null): string | undefined => path?.replace(/\blimit=\d+/, '');
 
 // What a card needs to know of what it shows.
 export interface Loaded<T> {
@@ -29,9 +32,10 @@ export class Resource<T> implements Loaded<T> {
     $effect(() => {
       const path = address();
       if (path !== this.path) {
+        const isMoreOfIt = path !== null && withoutLimit(path) === withoutLimit(this.path);
         this.close();
         this.path = path;
-        this.data = undefined;
+        if (!isMoreOfIt) this.data = undefined;
         this.problem = null;
         this.load();
       }
