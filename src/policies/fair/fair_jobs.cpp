@@ -113,7 +113,7 @@ void FairJobs::enter_served(const View& view, JobIndex index, const Known& known
   std::vector<ServedJobs>& served = classes_[known.of_class].served;
   const Job& job = view.job(index);
   const auto add = [&](std::size_t type, double had_s) {
-    served[type].add({index, known.entry, job.request.submitted, had_s}, view.now);
+    served[type].add({index, known.entry, known.key.submitted, known.key.id, had_s}, view.now);
   };
   if (types_.size() == 1) return add(0, job.run.to_seconds());
   const std::vector<double> had_s = time_by_type(view, job, {});
@@ -189,10 +189,28 @@ bool FairJobs::fits_one_type(std::size_t of_class) const {
   return false;
 }
 
+namespace {
+
+double priority_of(double due, double had_s, double life_s) {
+  return had_s <= 0 || life_s <= 0 ? due * ServedJobs::never_run : due / (had_s / life_s);
+}
+
+}  // namespace
+
 FairJobs::Entry FairJobs::entry_of(JobIndex job, std::uint32_t type, double due, double had_s, double life_s) const {
-  const double priority = had_s <= 0 || life_s <= 0 ? due * ServedJobs::never_run : due / (had_s / life_s);
   const Known& known = jobs_[job];
-  return {job, known.of_class, type, due, priority, due * life_s - had_s, known.key};
+  return {job, known.of_class, type, due, priority_of(due, had_s, life_s), due * life_s - had_s, known.key};
+}
+FairJobs::Entry FairJobs::entry_of(const ServedJobs::Served& job, std::uint32_t of_class, std::uint32_t type,
+                                   double due, Instant now) {
+  const double life_s = job.life_s(now);
+  return {job.job,
+          of_class,
+          type,
+          due,
+          priority_of(due, job.had_s, life_s),
+          due * life_s - job.had_s,
+          {job.submitted, job.id}};
 }
 
 double FairJobs::sum(const std::vector<double>& x) { return std::accumulate(x.begin(), x.end(), 0.0); }
@@ -265,18 +283,25 @@ void FairJobs::Line::put_class(std::uint32_t of_class) {
   const auto still_waits = [&](const ServedJobs::Served& job) { return jobs_.still_waits(job); };
   for (std::uint32_t j = 0; j < all.served.size(); ++j) {
     if (all.served[j].empty()) continue;
-    origins_.push_back({{}, all.served[j].due(view_.now, still_waits)});
-    put_chunks({{}, of_class, j, all.x[j], 0, std::numeric_limits<double>::infinity(), {}},
-               static_cast<std::uint32_t>(origins_.size() - 1));
+    std::vector<Chunk>& heap = origins_.emplace_back().heap;
+    for (ServedJobs::Chunk& jobs : all.served[j].chunks(view_.now, still_waits))
+      heap.push_back(chunk_of(of_class, j, jobs));
+    std::make_heap(heap.begin(), heap.end());
+    put_chunks(static_cast<std::uint32_t>(origins_.size() - 1));
   }
 }
 
+FairJobs::Line::Chunk FairJobs::Line::chunk_of(std::uint32_t of_class, std::uint32_t type,
+                                               ServedJobs::Chunk& jobs) const {
+  const double due = jobs_.classes_[of_class].x[type];
+  if (const ServedJobs::Served* first = jobs.first()) return {entry_of(*first, of_class, type, due, view_.now), &jobs};
+  const double priority = due * jobs.at_most(view_.now) * (1 + 1e-9);  // rounded in other steps than theirs
+  return {{{}, of_class, type, due, priority, std::numeric_limits<double>::infinity(), {}}, &jobs};
+}
+
 // Chunks in the place of their jobs, if any are left.
-void FairJobs::Line::put_chunks(Entry of, std::uint32_t origin) {
-  const std::vector<ServedJobs::Due>& due = origins_[origin].heap;
-  if (due.empty()) return;
-  of.priority = of.x * due.front().at_most * (1 + 1e-9);  // rounded in other steps than theirs
-  put(of, origin);
+void FairJobs::Line::put_chunks(std::uint32_t origin) {
+  if (!origins_[origin].heap.empty()) put(origins_[origin].heap.front().first, origin);
 }
 
 void FairJobs::Line::add(const Entry& entry, std::uint32_t origin) {
@@ -310,14 +335,17 @@ void FairJobs::Line::settle() {
 
 // Puts the jobs of the first of these chunks in its place.
 void FairJobs::Line::open(const Source& source) {
-  const Entry& of = source.entry;
-  ServedJobs& served = jobs_.classes_[of.of_class].served[of.type];
+  const auto [entry, origin] = source;
+  std::vector<Chunk>& heap = origins_[origin].heap;
+  std::pop_heap(heap.begin(), heap.end());
+  ServedJobs::Chunk& chunk = *heap.back().jobs;
+  heap.pop_back();
   const auto still_waits = [&](const ServedJobs::Served& job) { return jobs_.still_waits(job); };
-  served.take(origins_[source.origin].heap).visit(view_.now, still_waits, [&](const ServedJobs::Served& job) {
-    const double life_s = (view_.now - job.submitted).to_seconds();
-    put(jobs_.entry_of(job.job, of.type, of.x, job.had_s, life_s), alike);
-  });
-  put_chunks(of, source.origin);
+  jobs_.classes_[entry.of_class].served[entry.type].visit(
+      chunk, view_.now, still_waits, [&](const ServedJobs::Served& job) {
+        put(entry_of(job, entry.of_class, entry.type, entry.x, view_.now), alike);
+      });
+  put_chunks(origin);
 }
 
 }  // namespace sl

@@ -120,6 +120,8 @@ class FairJobs {
   }
   bool fits_one_type(std::size_t of_class) const;
   Entry entry_of(JobIndex job, std::uint32_t type, double due, double had_s, double life_s) const;
+  static Entry entry_of(const ServedJobs::Served& job, std::uint32_t of_class, std::uint32_t type, double due,
+                        Instant now);
   std::vector<double> time_by_type(const View& view, const Job& job, const std::vector<double>& x) const;
   static double sum(const std::vector<double>& x);
 
@@ -147,10 +149,16 @@ class FairJobs {
     void close();
 
    private:
+    // Jobs of which none comes before `first`.
+    struct Chunk {
+      Entry first;
+      ServedJobs::Chunk* jobs = nullptr;
+      friend bool operator<(const Chunk& a, const Chunk& b) { return b.first < a.first; }
+    };
     // Where an entry comes from.
     struct Origin {
-      Jobs::Iterator fresh;               // its job among those of its class that have never run
-      std::vector<ServedJobs::Due> heap;  // not one job but those of these chunks, of which none comes before the entry
+      Jobs::Iterator fresh;     // its job among those of its class that have never run
+      std::vector<Chunk> heap;  // not one job but those of these chunks, of which none comes before the entry
     };
     static constexpr std::uint32_t alone = 0, alike = 1;  // one job; if it does not fit, no other of its class does
     struct Source {
@@ -171,7 +179,8 @@ class FairJobs {
     void add(const Entry& entry, std::uint32_t origin);  // to be made a heap
     void put(const Entry& entry, std::uint32_t origin);
     Source taken_out();
-    void put_chunks(Entry of, std::uint32_t origin);
+    Chunk chunk_of(std::uint32_t of_class, std::uint32_t type, ServedJobs::Chunk& jobs) const;
+    void put_chunks(std::uint32_t origin);
     void settle();
     void open(const Source& source);
 

@@ -6,6 +6,8 @@
 
 #include <cmath>
 #include <map>
+#include <numeric>
+#include <tuple>
 
 #include "policies/fair/served_jobs.h"
 #include "policy/linear_program.h"
@@ -113,8 +115,15 @@ RC_GTEST_PROP(MaxMinProperty, what_is_given_is_there_and_nobody_gets_less_than_a
   RC_ASSERT(least >= least_equal * (1 - 1e-3));
 }
 
-// Jobs come and leave, time passes, and chunks are visited and made anew, as decisions do it.
-RC_GTEST_PROP(ServedJobsProperty, each_is_in_one_chunk_and_no_further_behind_than_it_says, ()) {
+// As FairJobs ranks them: by time against what is due, then by what is missing, then by submission.
+auto rank_of(const ServedJobs::Served& job, Instant now) {
+  constexpr double due = .3;
+  const double life_s = job.life_s(now);
+  return std::tuple(-due / (job.had_s / life_s), job.had_s - due * life_s, job.submitted, job.id);
+}
+
+// Jobs come and leave, many of them alike, time passes, and chunks are visited and made anew, as decisions do it.
+RC_GTEST_PROP(ServedJobsProperty, each_is_in_one_chunk_after_its_first_and_no_further_behind_than_it_says, ()) {
   Random random(*rc::gen::arbitrary<std::uint64_t>());
   ServedJobs jobs;
   std::map<std::uint32_t, ServedJobs::Served> waiting;  // by job
@@ -123,32 +132,57 @@ RC_GTEST_PROP(ServedJobsProperty, each_is_in_one_chunk_and_no_further_behind_tha
     return at != waiting.end() && at->second.entry == job.entry;
   };
   Instant now = Instant::at_seconds(1e6);
+  const Instant burst = now;
+  int with_first = 0;
   for (std::uint32_t step = 0; step < 3000; ++step) {
     now = now + Duration::seconds(random.uniform() * 60);
     const auto job = static_cast<std::uint32_t>(random.integer(0, 2000));
     if (random.uniform() < .7) {
-      const double had_s = random.uniform() < .1 ? 0 : std::pow(10, random.uniform() * 6 - 1);
-      waiting[job] = {JobIndex(job), step, now - Duration::seconds(random.uniform() * 1e6), had_s};
+      const bool of_burst = random.uniform() < .7;
+      const double had_s = of_burst                 ? 350.0 * static_cast<double>(random.integer(1, 3))
+                           : random.uniform() < .05 ? 0
+                                                    : std::pow(10, random.uniform() * 6 - 1);
+      const Instant submitted = of_burst ? burst : now - Duration::seconds(random.uniform() * 1e6);
+      waiting[job] = {JobIndex(job), step, submitted, JobId(job + 1), had_s};
       jobs.add(waiting[job], now);
     } else {
       waiting.erase(job);
     }
     if (step % 20 != 0) continue;
     std::map<std::uint32_t, int> found;
-    std::vector<ServedJobs::Due> due = jobs.due(now, still_waits);
-    while (!due.empty()) {
-      const double at_most = due.front().at_most * (1 + 1e-9);
-      ServedJobs::Chunk& chunk = jobs.take(due);
-      for (const ServedJobs::Served& one : chunk.jobs) {
+    for (ServedJobs::Chunk& chunk : jobs.chunks(now, still_waits)) {
+      if (chunk.first()) ++with_first;
+      for (const ServedJobs::Served& one : chunk.jobs()) {
         if (!still_waits(one)) continue;
         ++found[one.job.value];
-        RC_ASSERT(ServedJobs::life_per_run((now - one.submitted).to_seconds(), one.had_s) <= at_most);
+        RC_ASSERT(one.behind(now) <= chunk.at_most(now) * (1 + 1e-9));
+        if (chunk.first()) RC_ASSERT(rank_of(*chunk.first(), now) <= rank_of(one, now));
       }
-      if (random.uniform() < .2) chunk.visit(now, still_waits, [](const ServedJobs::Served&) {});
+      if (random.uniform() < .2) jobs.visit(chunk, now, still_waits, [](const ServedJobs::Served&) {});
     }
     RC_ASSERT(found.size() == waiting.size());
     for (const auto& [index, times] : found) RC_ASSERT(times == 1);
   }
+  RC_ASSERT(with_first > 0);
+}
+
+// After a burst thousands of jobs have run equally long. Whoever wants the first few must not look at all of them.
+TEST(ServedJobs, of_jobs_that_are_alike_few_chunks_hold_the_first) {
+  Random random(7);
+  std::vector<std::int64_t> ids(10'000);
+  std::iota(ids.begin(), ids.end(), 0);
+  for (std::size_t i = ids.size(); i > 1; --i)
+    std::swap(ids[i - 1], ids[static_cast<std::size_t>(random.integer(0, static_cast<std::int64_t>(i) - 1))]);
+  const Instant now = Instant::at_seconds(1e6);
+  ServedJobs jobs;
+  for (const std::int64_t id : ids)
+    jobs.add({JobIndex(static_cast<std::uint32_t>(id)), 0, now - Duration::whole_seconds(1000), JobId(id), 350}, now);
+  int may_hold_them = 0;
+  for (const ServedJobs::Chunk& chunk : jobs.chunks(now, [](const ServedJobs::Served&) { return true; })) {
+    ASSERT_TRUE(chunk.first());
+    if (chunk.first()->id.value < 64) ++may_hold_them;
+  }
+  EXPECT_LE(may_hold_them, 3);
 }
 
 // Three jobs of 720 s, two GPUs, rounds of 360 s: no job waits more than one round at a time.

@@ -1,11 +1,13 @@
 // Jobs that wait and have run before, so that the one that has run for the smallest part of its life is found among
-// many. As they wait, each falls behind at a pace of its own, so no order of them lasts. They are kept in small chunks;
-// of each chunk it is known how far its jobs can have fallen behind by now, and only those that may hold the next job
-// are looked at.
+// many. As they wait, each falls behind at a pace of its own, so no order of them lasts. They are kept in small chunks
+// of jobs that are about as far behind; of each chunk it is known which job comes first, or how far its jobs can have
+// fallen behind by now, and only chunks that may hold the next job are looked at.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -15,13 +17,6 @@ namespace sl {
 
 class ServedJobs {
  public:
-  struct Served {
-    JobIndex job;
-    std::uint32_t entry = 0;  // tells this stay in the line from others of the same job
-    Instant submitted;
-    double had_s = 0;  // how long it has run
-  };
-
   static constexpr double never_run = 1e9;  // counts as having run for one part in so many
 
   // How many times longer than it has run a job has been there.
@@ -29,83 +24,132 @@ class ServedJobs {
     return had_s <= 0 || life_s <= 0 ? never_run : life_s / had_s;
   }
 
-  // No less than life_per_run() of any of some jobs, from `since` on.
-  struct Bound {
-    Instant since;
-    double value = 0, slope = 0;  // at `since`, and per second from then on
+  struct Served {
+    JobIndex job;
+    std::uint32_t entry = 0;  // tells this stay in the line from others of the same job
+    Instant submitted;
+    JobId id;
+    double had_s = 0;  // how long it has run
 
-    double at(Instant now) const { return value + slope * (now - since).to_seconds(); }
-    void cover(const Served& job) {
-      value = std::max(value, life_per_run((since - job.submitted).to_seconds(), job.had_s));
-      if (job.had_s > 0) slope = std::max(slope, 1 / job.had_s);
+    double life_s(Instant now) const { return (now - submitted).to_seconds(); }
+    double behind(Instant now) const { return life_per_run(life_s(now), had_s); }
+    bool is_before(const Served& other) const {  // by submission
+      return std::tie(submitted, id) < std::tie(other.submitted, other.id);
     }
   };
 
-  struct Chunk {
-    static constexpr std::size_t max = 64;
-    std::vector<Served> jobs;
-    Bound bound;
+  class Chunk {
+   public:
+    const std::vector<Served>& jobs() const { return jobs_; }
+
+    // The job that none of the others will ever go before: it was submitted before them and has run no longer than any.
+    // It may have left meanwhile. Null if there is no such job.
+    const Served* first() const { return can_be_compared_ && first_.had_s <= had_least_s_ ? &first_ : nullptr; }
+    // No less than behind() of any of them, but for rounding.
+    double at_most(Instant now) const { return most_ + (now - since_).to_seconds() / had_least_s_; }
 
     // visit(job) for each job of which still_waits(job), in no order; the others are removed for good.
     template <typename StillWaits, typename Visit>
     void visit(Instant now, StillWaits still_waits, Visit visit_job) {
-      std::erase_if(jobs, [&](const Served& job) { return !still_waits(job); });
-      bound = {now};
-      for (const Served& job : jobs) {
-        bound.cover(job);
-        visit_job(job);
-      }
+      std::erase_if(jobs_, [&](const Served& job) { return !still_waits(job); });
+      look_at_all(now);
+      for (const Served& job : jobs_) visit_job(job);
     }
+
+   private:
+    friend class ServedJobs;
+
+    void add(const Served& job, Instant now) {
+      if (jobs_.empty()) look_at_all(now);
+      most_ = at_most(now), since_ = now;
+      jobs_.push_back(job);
+      look_at(job);
+    }
+    void look_at_all(Instant now) {
+      first_ = {.submitted = Instant::never()};
+      since_ = now;
+      most_ = 0;
+      had_least_s_ = std::numeric_limits<double>::infinity();
+      can_be_compared_ = true;
+      for (const Served& job : jobs_) look_at(job);
+    }
+    void look_at(const Served& job) {
+      most_ = std::max(most_, job.behind(since_));
+      if (job.had_s > 0) had_least_s_ = std::min(had_least_s_, job.had_s);
+      can_be_compared_ = can_be_compared_ && job.had_s > 0 && job.submitted < since_;
+      if (job.is_before(first_)) first_ = job;
+    }
+    // Its second half, by who is further behind now, which leaves it.
+    Chunk take_half(Instant now) {
+      std::ranges::sort(jobs_, [&](const Served& a, const Served& b) { return is_further_behind(a, b, now); });
+      const auto half = jobs_.begin() + static_cast<std::ptrdiff_t>(jobs_.size() / 2);
+      Chunk rest;
+      rest.jobs_.assign(half, jobs_.end());
+      rest.look_at_all(now);
+      jobs_.erase(half, jobs_.end());
+      look_at_all(now);
+      return rest;
+    }
+
+    std::vector<Served> jobs_;
+    Served first_;     // submitted before all others
+    Instant since_;    // of the following
+    double most_ = 0;  // behind()
+    double had_least_s_ = std::numeric_limits<double>::infinity();
+    bool can_be_compared_ = true;  // all have run, and have been there for some time
   };
 
   void add(const Served& job, Instant now) {
-    if (chunks_.empty() || chunks_.back().jobs.size() >= Chunk::max) chunks_.push_back({{}, {now}});
-    chunks_.back().jobs.push_back(job);
-    chunks_.back().bound.cover(job);
+    const auto after = std::partition_point(chunks_.begin(), chunks_.end(),
+                                            [&](const Chunk& chunk) { return !is_after(chunk, job, now); });
+    const auto at = after != chunks_.begin() ? after - 1 : after != chunks_.end() ? after : chunks_.emplace(after);
+    at->add(job, now);
+    if (at->jobs_.size() > chunk_max) chunks_.insert(at + 1, at->take_half(now));
   }
   bool empty() const { return chunks_.empty(); }
 
-  // A chunk to be visited, with what bounds it now.
-  struct Due {
-    double at_most = 0;
-    Chunk* chunk = nullptr;
-    friend bool operator<(const Due& a, const Due& b) { return a.at_most < b.at_most; }
-  };
-  // All chunks as a heap, the first to visit in front. Once each has been visited some times, they are made anew of
-  // jobs that are behind alike.
+  // All chunks, about in the order of their jobs: they are made anew once each has been visited some times.
   template <typename StillWaits>
-  std::vector<Due> due(Instant now, StillWaits still_waits) {
-    if (visited_ > 4 * chunks_.size()) {
-      visited_ = 0;
-      make_chunks(now, still_waits);
-    }
-    std::vector<Due> due;
-    due.reserve(chunks_.size());
-    for (Chunk& chunk : chunks_) due.push_back({chunk.bound.at(now), &chunk});
-    std::make_heap(due.begin(), due.end());
-    return due;
+  std::vector<Chunk>& chunks(Instant now, StillWaits still_waits) {
+    std::erase_if(chunks_, [](const Chunk& chunk) { return chunk.jobs_.empty(); });
+    if (visited_ > 4 * chunks_.size()) make_chunks(now, still_waits);
+    return chunks_;
   }
-  // Takes the first from the heap.
-  Chunk& take(std::vector<Due>& due) {
-    std::pop_heap(due.begin(), due.end());
-    Chunk& chunk = *due.back().chunk;
-    due.pop_back();
+  template <typename StillWaits, typename Visit>
+  void visit(Chunk& chunk, Instant now, StillWaits still_waits, Visit visit_job) {
     ++visited_;
-    return chunk;
+    chunk.visit(now, still_waits, visit_job);
   }
 
  private:
+  static constexpr std::size_t chunk_max = 64;
+
+  static bool is_further_behind(const Served& a, const Served& b, Instant now) {
+    const double of_a = a.behind(now), of_b = b.behind(now);
+    return of_a != of_b ? of_a > of_b : a.is_before(b);
+  }
+  static bool is_after(const Chunk& chunk, const Served& job, Instant now) {
+    const Served* first = chunk.first();
+    return first ? is_further_behind(job, *first, now) : chunk.at_most(now) < job.behind(now);
+  }
+
   template <typename StillWaits>
   void make_chunks(Instant now, StillWaits still_waits) {
-    std::vector<std::pair<double, Served>> jobs;  // with minus how far behind each is
+    std::vector<std::pair<double, Served>> jobs;
     for (const Chunk& chunk : chunks_) {
-      for (const Served& job : chunk.jobs) {
-        if (still_waits(job)) jobs.emplace_back(-life_per_run((now - job.submitted).to_seconds(), job.had_s), job);
+      for (const Served& job : chunk.jobs_) {
+        if (still_waits(job)) jobs.emplace_back(job.behind(now), job);
       }
     }
-    std::ranges::sort(jobs, {}, [](const auto& job) { return std::pair(job.first, job.second.job); });
+    std::ranges::sort(jobs, [](const auto& a, const auto& b) {
+      return a.first != b.first ? a.first > b.first : a.second.is_before(b.second);
+    });
+    visited_ = 0;
     chunks_.clear();
-    for (const auto& [rank, job] : jobs) add(job, now);
+    for (const auto& [behind, job] : jobs) {
+      if (chunks_.empty() || chunks_.back().jobs_.size() >= chunk_max) chunks_.emplace_back();
+      chunks_.back().add(job, now);
+    }
   }
 
   std::vector<Chunk> chunks_;
