@@ -273,6 +273,22 @@ TEST_F(Folders, nothing_else_can_by_any_way) {
   EXPECT_NE(mounted(in("allowed/nothing")).error().message.find("No such file"), std::string::npos);
 }
 
+// Podman would read what comes after the comma as options of the mount.
+TEST_F(Folders, a_path_that_an_engine_may_take_for_more_than_a_path_is_refused_also_behind_a_link) {
+  for (const char* name : {"lr=0.1,source=", "a\"b", "line\nbreak"}) {
+    fs::create_directory(in(std::string("allowed/") + name));
+    fs::remove(in("allowed/link"));
+    fs::create_symlink(in(std::string("allowed/") + name), in("allowed/link"));
+    for (const std::string& from : {in(std::string("allowed/") + name), in("allowed/link")}) {
+      ASSERT_FALSE(mounted(from).ok()) << from;
+      EXPECT_NE(mounted(from).error().message.find("mounts: "), std::string::npos);
+      EXPECT_EQ(mounted(from).error().code, "setup");
+    }
+  }
+  EXPECT_FALSE(
+      resolve({{in("allowed"), "/inside,source=/root", true, false, "mounts"}}, {in("allowed")}, account).ok());
+}
+
 TEST_F(Folders, a_folder_behind_one_that_the_user_cannot_enter_is_out_of_reach) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
   account.uid = account.gid = 65534;

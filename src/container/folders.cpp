@@ -16,6 +16,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "wire/utf8.h"
+
 namespace sl::container {
 namespace {
 
@@ -104,6 +106,14 @@ Result<Account> account_of(const std::string& user, bool allow_root) {
   return account;
 }
 
+Status check_mountable(const std::string& key, const std::string& path) {
+  if (path.find_first_of(",\"") == std::string::npos && !wire::has_control_characters(path)) return {};
+  return invalid("setup",
+                 fmt::format("{}: {} cannot be mounted in a container, since its path has a comma, a quotation "
+                             "mark or a control character",
+                             key, path));
+}
+
 Result<std::vector<Bind>> resolve(const std::vector<NamedFolder>& folders, const std::vector<std::string>& allowed,
                                   const Account& account) {
   const std::vector<std::string> real_allowed = real_folders(allowed, account.home);
@@ -123,6 +133,9 @@ Result<std::vector<Bind>> resolve(const std::vector<NamedFolder>& folders, const
       return invalid("setup", fmt::format("{}: {} is not in the home of {} nor in a folder that this server lets "
                                           "containers see (agent run --allow-mount DIR)",
                                           folder.key, *real, "its user"));
+    for (const std::string& path : {*real, to}) {
+      if (Status status = check_mountable(folder.key, path); !status.ok()) return status.error();
+    }
     binds.push_back({*real, to, folder.writable});
   }
   return binds;

@@ -26,6 +26,9 @@ struct Bind {
   std::string from, to;
   bool writable = false;
 };
+// Whether a path can be mounted by every engine: Podman writes all mounts as text, in which a comma in the path of one
+// begins another option, such as `source=/`. Error ("setup"): no; it names `key` and the path.
+Status check_mountable(const std::string& key, const std::string& path);
 // What to mount for the folders that a job names; errors ("setup") say which is not to be had. What lies in one that is
 // mounted at the same place is left out.
 Result<std::vector<Bind>> resolve(const std::vector<NamedFolder>& folders, const std::vector<std::string>& allowed,

@@ -209,6 +209,8 @@ constexpr BadFile bad_files[] = {
     {"command = \"x\"\nimage = \"a\"\nmounts = [\"/a:/proc/self\"]", "bad-mounts", "/mounts"},
     {"command = \"x\"\nimage = \"a\"\nmounts = [\"/a://proc\"]", "bad-mounts", "/mounts"},
     {"command = \"x\"\nimage = \"a\"\nmounts = [\"/a:/./proc\"]", "bad-mounts", "/mounts"},
+    {"command = \"x\"\nimage = \"a\"\nmounts = [\"/a:/b,source=/root:rw\"]", "bad-mounts", "/mounts"},
+    {"command = \"x\"\nimage = \"a\"\nmounts = [\"/a,U=true\"]", "bad-mounts", "/mounts"},
     {"command = \"x\"\nimage = \"a\"\nmounts = [\"/a:/c\", \"/b:/c\"]", "bad-mounts", "/mounts"},
     {"command = \"x\"\nimage = \"a\"\n[checkpoint]\ndir = \"ck\"", "bad-checkpoint", "/checkpoint/dir"},
     {"command = \"x\"\nsnapshot = \"gti\"", "bad-snapshot", "/snapshot"},

@@ -183,7 +183,9 @@ Status validate_container(const JobSpec& spec) {
     const auto mount = parse_mount(text);
     if (!mount)
       return invalid("bad-mounts", "'" + text + "' is no mount")
-          .hint("FOLDER, FOLDER:INSIDE or FOLDER:INSIDE:rw, each from / on: --mount /data/imagenet:/data")
+          .hint(
+              "FOLDER, FOLDER:INSIDE or FOLDER:INSIDE:rw, each from / on and without commas: --mount "
+              "/data/imagenet:/data")
           .at("/mounts");
     if (!places.insert(mount->to).second)
       return invalid("bad-mounts", "two mounts are to be at " + mount->to).at("/mounts");
@@ -412,7 +414,9 @@ std::optional<Mount> parse_mount(std::string_view text) {
     const std::string framed =
         std::string(path) + "/";  // "//", "/./" and "/../" would say more than one way what it is
     const bool is_plain = framed.find("/../") == std::string::npos && framed.find("/./") == std::string::npos;
-    return path.starts_with('/') && is_plain && path.find("//") == std::string_view::npos;
+    // Podman takes a comma for the end of the path.
+    return path.starts_with('/') && is_plain && path.find("//") == std::string_view::npos &&
+           path.find_first_of(",\"") == std::string_view::npos && !has_control_characters(path);
   };
   Mount mount;
   const std::size_t first = text.find(':'),
