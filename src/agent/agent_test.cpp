@@ -381,6 +381,21 @@ TEST(Metrics, of_200000_lines_a_report_a_second_goes_out_and_the_last_one_wins) 
   std::filesystem::remove_all(folder);
 }
 
+// A file costs nothing to make that would take hours to read.
+TEST(Metrics, at_the_end_only_the_last_of_a_huge_file_is_read) {
+  char folder[] = "/tmp/schedulearn-metrics-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  const std::string path = std::string(folder) + "/metrics.jsonl";
+  std::ofstream(path) << "{\"epoch\": 1}\n";
+  std::filesystem::resize_file(path, std::uintmax_t(1) << 40);
+  std::ofstream(path, std::ios::app) << "\n{\"step\": 7}\n";
+  MetricsReader metrics;
+  metrics.read(path, 0, true);
+  ASSERT_TRUE(metrics.has_reported());
+  EXPECT_EQ(metrics.latest().step, 7);
+  std::filesystem::remove_all(folder);
+}
+
 TEST(OutputProgressTest, what_the_output_says_counts_until_the_metrics_file_says_something) {
   char folder[] = "/tmp/schedulearn-test-progress-XXXXXX";
   ASSERT_NE(::mkdtemp(folder), nullptr);
@@ -421,6 +436,20 @@ TEST(Files, a_folder_is_as_large_as_the_files_below_it) {
   std::filesystem::create_directory_symlink(folder, std::string(folder) + "/loop");
   EXPECT_EQ(look_into(folder)->bytes, 7);
   EXPECT_GT(look_into(folder)->newest_us, 0);
+  std::filesystem::remove_all(folder);
+}
+
+// A training can make folders in folders without end.
+TEST(Files, of_folders_in_folders_only_the_upper_ones_are_looked_into) {
+  char folder[] = "/tmp/schedulearn-folder-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  std::string deep = folder;
+  for (int level = 0; level < 100; ++level) {
+    deep += "/d";
+    std::filesystem::create_directory(deep);
+    if (level == 10 || level == 99) std::ofstream(deep + "/file") << "123";
+  }
+  EXPECT_EQ(look_into(folder)->bytes, 3);
   std::filesystem::remove_all(folder);
 }
 

@@ -91,12 +91,13 @@ bool bound_output(const std::string& attempt_dir, std::int64_t limit) {
 
 std::optional<FolderFacts> look_into(const std::string& folder) {
   namespace fs = std::filesystem;
-  constexpr int files_max = 10'000;
+  constexpr int entries_max = 10'000, depth_max = 32;  // the agent waits meanwhile
   std::error_code failed;
   FolderFacts facts;
-  int files = 0;
+  int entries = 0, files = 0;
   fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, failed), end;
-  for (; !failed && at != end && files < files_max; at.increment(failed)) {
+  for (; !failed && at != end && entries < entries_max; at.increment(failed), ++entries) {
+    if (at.depth() >= depth_max) at.disable_recursion_pending();
     struct stat info {};
     if (::lstat(at->path().c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
     ++files;

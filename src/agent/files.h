@@ -40,7 +40,7 @@ std::optional<FilePiece> read_output(const std::string& attempt_dir, std::int64_
 bool bound_output(const std::string& attempt_dir, std::int64_t limit);
 
 // The contents of a folder: the size of its files and when the newest of them was written. Empty if there is no such
-// folder or no file in it. Checks ten thousand files at most.
+// folder or no file in it. Looks at ten thousand entries at most, and not below 32 folders in one another.
 struct FolderFacts {
   std::int64_t bytes = 0;
   std::int64_t newest_us = 0;  // UTC

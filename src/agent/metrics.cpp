@@ -58,20 +58,26 @@ void MetricsReader::add_progress(double done, std::optional<double> total, std::
   is_new_ = true;
 }
 
+// At the end of a job no more than the last of its lines, however many there are: they count most, and the agent waits.
 void MetricsReader::read(const std::string& path, std::int64_t now_us, bool to_the_end) {
-  while (const auto piece = read_piece(path, offset_, piece_bytes)) {
+  constexpr int pieces_at_end = 32;
+  for (int pieces = to_the_end ? pieces_at_end : 1; pieces > 0; --pieces) {
+    auto piece = read_piece(path, offset_, piece_bytes);
+    if (piece && to_the_end && piece->size - offset_ > pieces * piece_bytes) {
+      offset_ = piece->size - pieces * piece_bytes;
+      piece = read_piece(path, offset_, piece_bytes);
+    }
+    if (!piece) return;
     const std::size_t end = piece->bytes.rfind('\n');
     const bool is_full = static_cast<std::int64_t>(piece->bytes.size()) == piece_bytes;
-    if (end == std::string::npos) {
-      if (is_full) offset_ += piece_bytes;  // no line is that long
-      if (!is_full || !to_the_end) return;
-      continue;
-    }
-    std::string_view rest(piece->bytes.data(), end + 1);
+    std::string_view rest(piece->bytes.data(), end == std::string::npos ? 0 : end + 1);
     for (std::size_t n; (n = rest.find('\n')) != std::string_view::npos; rest.remove_prefix(n + 1))
       add(rest.substr(0, n), now_us);
-    offset_ += static_cast<std::int64_t>(end) + 1;
-    if (!is_full || !to_the_end) return;
+    if (end != std::string::npos)
+      offset_ += static_cast<std::int64_t>(end) + 1;
+    else if (is_full)
+      offset_ += piece_bytes;  // no line is that long
+    if (!is_full) return;
   }
 }
 
