@@ -147,6 +147,9 @@ class LiveAgent : public Agent, private AgentPorts {
   }
 
   const std::string& server() const override { return settings_.server; }
+  void stop(const std::vector<wire::StopAttempt>& orders) override {
+    for (const wire::StopAttempt& order : orders) logic_.stop_if_here(order, boot_now());
+  }
   void kill_jobs() override {
     for (const auto& [key, attempt] : logic_.attempts()) {
       if (runs(attempt)) launcher_.send({"signal", key, std::to_string(SIGKILL)});

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "net/event_loop.h"
+#include "wire/agent_protocol.h"
 #include "wire/retention.h"
 
 namespace sl::agent {
@@ -43,7 +44,9 @@ class Agent {
  public:
   virtual ~Agent() = default;
   virtual const std::string& server() const = 0;  // its name
-  // For `up`, with which everything ends. Kills every attempt:
+  // For `up`, with which everything ends. Does what these orders say, as far as it has not: they may not have come.
+  virtual void stop(const std::vector<wire::StopAttempt>& orders) = 0;
+  // Kills every attempt:
   virtual void kill_jobs() = 0;
   // and ends the launcher as well, then calls `done`.
   virtual void end(std::function<void()> done) = 0;

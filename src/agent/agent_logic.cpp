@@ -304,6 +304,10 @@ void AgentLogic::launch_waiting() {
   }
 }
 
+void AgentLogic::stop_if_here(const wire::StopAttempt& order, Instant now) {
+  if (attempts_.contains(key_of(order.incarnation))) stop(order, now);
+}
+
 void AgentLogic::stop(const wire::StopAttempt& order, Instant now) {
   const std::string key = key_of(order.incarnation);
   const auto at = attempts_.find(key);
@@ -317,8 +321,9 @@ void AgentLogic::stop(const wire::StopAttempt& order, Instant now) {
     return launch_waiting();
   }
   if (attempt.report.state == "exited") return report(attempt.report);
-  if (!attempt.kill_at.is_never() && order.grace_s > 0) return;  // already being ended
-  end(key, attempt, order.signal, now + Duration::seconds(order.grace_s));
+  const Instant kill_at = now + Duration::seconds(order.grace_s);
+  if (kill_at >= attempt.kill_at && order.grace_s > 0 && !attempt.kill_at.is_never()) return;  // is being ended
+  end(key, attempt, order.signal, std::min(kill_at, attempt.kill_at));
 }
 
 void AgentLogic::end(const std::string& key, HeldAttempt& attempt, const std::string& signal, Instant kill_at) {

@@ -126,14 +126,18 @@ TEST_F(AgentLogicTest, stops_with_the_signal_then_kills_after_the_grace) {
   EXPECT_EQ(ports.signals.back(), (std::pair<std::string, int>{"5.1", SIGKILL}));
 }
 
-TEST_F(AgentLogicTest, an_order_without_grace_ends_at_once_what_another_order_gave_time) {
+TEST_F(AgentLogicTest, an_order_that_gives_less_time_counts_whatever_another_order_gave) {
   order_start();
   logic.on_launcher_state({"5.1", "running", 100, 1});
   give(wire::StopAttempt{0, {"", 5, 1, 0}, "cancelled", "TERM", 30});
-  give(wire::StopAttempt{0, {"", 5, 1, 0}, "cancelled", "INT", 20});
+  give(wire::StopAttempt{0, {"", 5, 1, 0}, "cancelled", "INT", 40});
   EXPECT_EQ(ports.signals.size(), 1u) << "it is being ended";
-  give(wire::StopAttempt{0, {"", 5, 1, 0}, "cancelled", "KILL", 0});
+  give(wire::StopAttempt{0, {"", 5, 1, 0}, "cancelled", "INT", 20});
   ASSERT_EQ(ports.signals.size(), 2u);
+  logic.tick(now + Duration::whole_seconds(19));
+  EXPECT_EQ(ports.signals.back(), std::pair(std::string("5.1"), SIGINT));
+  give(wire::StopAttempt{0, {"", 5, 1, 0}, "cancelled", "KILL", 0});
+  ASSERT_EQ(ports.signals.size(), 3u);
   EXPECT_EQ(ports.signals.back(), std::pair(std::string("5.1"), SIGKILL));
 }
 

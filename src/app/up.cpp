@@ -18,6 +18,7 @@ namespace sl::app {
 namespace {
 
 constexpr Duration plan_limit = Duration::whole_seconds(30);  // for the controller to say how jobs end
+constexpr Duration order_limit = Duration::whole_seconds(5);  // for its orders to reach the agents
 constexpr Duration margin = Duration::whole_seconds(10);      // beyond what jobs are given
 constexpr Duration kill_limit = Duration::whole_seconds(10);  // for killed jobs to be gone
 
@@ -101,7 +102,8 @@ class Up {
   std::vector<std::unique_ptr<agent::Agent>> agents_;
   int signals_ = 0;
   std::size_t agents_ended_ = 0;
-  std::shared_ptr<net::EventLoop::Timer> limit_;  // of the current step of stopping
+  std::shared_ptr<net::EventLoop::Timer> limit_;   // of the current step of stopping
+  std::shared_ptr<net::EventLoop::Timer> orders_;  // when the agents get their orders without the controller
 };
 
 Status Up::start_agents(agent::AgentSettings settings, const SimulatedServers& simulated) {
@@ -146,6 +148,10 @@ void Up::stop() {
   limit(plan_limit, &Up::kill);
   const auto told = [this](const controller::StopPlan& plan) {
     if (!plan.requeued.empty() || !plan.cancelled.empty()) say("\n" + text_of(plan));
+    // The controller sends nothing that it cannot record; with a full disk that would be never.
+    orders_ = loop_.after(order_limit, [this, orders = plan.orders] {
+      for (const auto& agent : agents_) agent->stop(orders);
+    });
     if (signals_ == 1) limit(plan.grace + margin, &Up::kill);
   };
   controller_->stop_jobs(std::move(servers), "schedulearn up was stopped", told,

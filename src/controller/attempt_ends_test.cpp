@@ -104,6 +104,14 @@ TEST_F(AttemptEndsTest, an_attempt_that_nobody_here_has_stopped_was_ended_by_its
   EXPECT_EQ(world.all<wire::StartAttempt>().back().incarnation.attempt, 2);
 }
 
+// `up` ends its jobs also if the disk is full, and a database may be an old one.
+TEST_F(AttemptEndsTest, a_training_that_was_stopped_by_an_order_that_is_not_known_goes_on_from_its_checkpoint) {
+  run_with_limit({.dir = "states"});
+  restart();
+  hello({ended(0, "order")});
+  EXPECT_EQ(world.all<wire::StartAttempt>().back().incarnation.attempt, 2);
+}
+
 TEST_F(AttemptEndsTest, an_attempt_that_never_ran_is_not_said_to_have_run) {
   hello();
   submit(1, "", "stop");
@@ -168,6 +176,42 @@ TEST_F(AttemptEndsTest, a_job_that_is_being_stopped_can_be_hurried) {
   ASSERT_EQ(world.all<wire::StopAttempt>().size(), 2u);
   EXPECT_EQ(world.all<wire::StopAttempt>().back().signal, "KILL");
   EXPECT_EQ(world.all<wire::StopAttempt>().back().grace_s, 0);
+}
+
+// A training may be given a day to save its model; whoever cancels it does not want it.
+TEST_F(AttemptEndsTest, a_job_at_its_time_limit_that_is_cancelled_has_no_more_than_others_that_are) {
+  run_with_limit({.dir = "states", .signal = "USR1", .grace_s = 86'400});
+  pass(11);
+  ASSERT_EQ(world.all<wire::StopAttempt>().size(), 1u);
+  for (int time = 0; time < 2; ++time) {
+    logic->cancel(JobId(1), "mei", now, [](const Result<JobId>&) {});
+    settle();
+    ASSERT_EQ(world.all<wire::StopAttempt>().size(), 2u);
+  }
+  const wire::StopAttempt order = world.all<wire::StopAttempt>().back();
+  EXPECT_EQ(std::tuple(order.signal, order.grace_s, order.reason), std::tuple("TERM", 30.0, "cancelled"));
+  tell(ended(0, "order"));
+  EXPECT_EQ(state(1), "cancelled");
+}
+
+TEST_F(AttemptEndsTest, of_a_job_that_is_stopped_for_its_time_limit_only_its_name_can_be_changed) {
+  run_with_limit({.dir = "states"});
+  pass(11);
+  const auto code_of = [this](const wire::JobChange& change) {
+    std::string code;
+    logic->edit(JobId(1), change, "mei", now,
+                [&](const Result<JobId>& done) { code = done.ok() ? "done" : done.error().code; });
+    settle();
+    return code;
+  };
+  EXPECT_EQ(code_of({.time_limit_s = 7200}), "job-ending");
+  EXPECT_EQ(code_of({.priority = 1}), "job-ending");
+  EXPECT_EQ(code_of({.name = "slow"}), "done");
+  std::string code;
+  logic->intervene(JobId(1), {.verb = "suspend"}, "mei", now,
+                   [&](const Result<JobId>& done) { code = done.ok() ? "done" : done.error().code; });
+  settle();
+  EXPECT_EQ(code, "job-ending");
 }
 
 TEST_F(AttemptEndsTest, an_order_to_stop_tells_nothing_of_a_cancellation_that_is_not_durable) {

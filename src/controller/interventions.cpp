@@ -39,8 +39,7 @@ Result<Interventions::Planned> Interventions::plan(JobId id, const wire::Interve
   const JobIndex index = core_.find(id);
   if (!index.valid() || is_finished(core_.job(index).state)) return already_ended(entry->row);
   const Subject subject{*entry, core_.job(index)};
-  if (subject.job.cancel_requested)
-    return conflict("job-cancelled", fmt::format("job {} is being cancelled", id.value));
+  if (const Status may = may_still_change(*entry, subject.job); !may.ok()) return may.error();
   if (wanted.verb == "suspend") return suspend(subject);
   if (wanted.verb == "resume") return resume(subject);
   if (wanted.verb == "migrate") return migrate(subject, wanted.to.value_or(""));

@@ -300,7 +300,10 @@ void Reconciler::apply_exit(JobEntry& entry, const Job& job, const std::string& 
   // resize in time, which it did afterwards.
   const bool may_be_stopped_by_its_agent = entry.gang || spec.resize == "in_place";
   const bool taken_along = may_be_stopped_by_its_agent && unordered;
-  const bool goes_on = fenced || preempted || moved || taken_along;
+  // By an order that could not be recorded, or that the database has lost with its newest rows: the training has saved
+  // its model, but is not known to have finished.
+  const bool saved = unordered && job.request.capability == Capability::checkpoint;
+  const bool goes_on = fenced || preempted || moved || taken_along || saved;
   const std::optional<Instant> again = is_done ? std::nullopt : goes_on ? now : next_start(entry, job, exit, now);
   if (again) {
     engine_.feed(AttemptReleased{id, job.attempt}, now);

@@ -5,12 +5,14 @@
 
 #include "base/time.h"
 #include "model/ids.h"
+#include "wire/agent_protocol.h"
 
 namespace sl::controller {
 
 struct StopPlan {
   std::vector<JobId> requeued, cancelled;
-  Duration grace;  // how long the most patient of them may take before it is killed
+  Duration grace;                         // how long the most patient of them may take before it is killed
+  std::vector<wire::StopAttempt> orders;  // which agents get once the plan is durable
 };
 
 }  // namespace sl::controller

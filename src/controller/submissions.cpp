@@ -257,21 +257,25 @@ void Submissions::cancel(JobId job, const std::string& by, Instant now, Done don
   cancelled.push_back(job);
   for (const JobId each : cancelled) {
     if (JobEntry* ended = book_.find(each); ended && !reason.empty()) ended->row.failure_message = reason;
-    if (!signal.empty()) stop_with(each, signal);
+    stop_with(each, signal);
   }
   engine_.feed(JobCancelled{job}, now);
   answer_when_durable(*entry, std::move(done));
 }
 
-// The orders that the cancellation leads to say so; one that is being stopped already needs another order.
-void Submissions::stop_with(JobId job, const std::string& signal) {
+// The orders that the cancellation leads to say so. One that is being stopped already needs another order: it may have
+// been given much longer than a job that is cancelled.
+void Submissions::stop_with(JobId job, const std::string& wanted) {
   JobEntry* entry = book_.find(job);
   const JobIndex index = core_.find(job);
   if (!entry || !index.valid()) return;
   if (core_.job(index).state != JobState::stopping) {
-    entry->stop_with = signal;
+    if (!wanted.empty()) entry->stop_with = wanted;
     return;
   }
+  const bool has_time = !core_.job(index).cancel_requested && entry->stopping != StopReason::none;
+  if (wanted.empty() && !has_time) return;
+  const std::string signal = wanted.empty() ? "TERM" : wanted;
   entry->row.extra_json = stop_text(entry->stopping, signal);
   recorder_.write_job(entry->row);
   orders_.hurry(job, core_.job(index).attempt, signal);
@@ -291,6 +295,17 @@ Status Submissions::may_have(const JobEntry& entry, const wire::JobSpec& next) c
         .hint("cancel the job and submit it again")
         .at("/gpus");
   return check(next);
+}
+
+Status may_still_change(const JobEntry& entry, const Job& job) {
+  if (job.cancel_requested)
+    return conflict("job-cancelled", fmt::format("job {} is being cancelled", job.request.id.value));
+  const bool is_final = entry.stopping == StopReason::time_limit || entry.stopping == StopReason::target_met;
+  if (job.state != JobState::stopping || !is_final) return {};
+  return conflict("job-ending",
+                  fmt::format("job {} is being stopped: {}", job.request.id.value,
+                              entry.stopping == StopReason::time_limit ? "it ran longer than its time limit"
+                                                                       : "it has met its target"));
 }
 
 Result<Submissions::Edit> Submissions::plan_edit(JobId job, const wire::JobChange& change, Instant now) const {
@@ -323,6 +338,9 @@ Result<Submissions::Edit> Submissions::plan_edit(JobId job, const wire::JobChang
   if (const Status valid = wire::validate(edit.next); !valid.ok()) return valid.error();
   edit.gpus_differ = spec.gpus.min != edit.next.gpus.min || spec.gpus.max != edit.next.gpus.max;
   if (const Status may = edit.gpus_differ ? may_have(*entry, edit.next) : Status(); !may.ok()) return may.error();
+  if (const Status may = may_still_change(*entry, core_.job(core_.find(job)));
+      !may.ok() && wire::concerns_its_run(change))
+    return may.error();
   const JobState state = core_.job(core_.find(job)).state;
   const bool has_begun = state != JobState::pending && state != JobState::held;
   if (edit.gpus_differ && has_begun)

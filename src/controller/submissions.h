@@ -31,6 +31,8 @@ std::string default_name(const wire::CommandLine& command);
 
 // The answer to a request to cancel a finished job.
 Error already_ended(const store::JobRow& job);
+// Of a job that is being stopped for good, only what does not concern its run can be changed.
+Status may_still_change(const JobEntry& entry, const Job& job);
 
 class Submissions {
  public:

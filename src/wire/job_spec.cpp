@@ -383,6 +383,13 @@ Status check_reason(const std::string& reason) {
   return invalid("bad-reason", "a reason has at most 200 bytes and no control characters").at("/reason");
 }
 
+bool concerns_its_run(JobChange change) {
+  change.name.reset();
+  change.labels.clear();
+  change.notify.clear();
+  return !change.is_empty();
+}
+
 JobSpec changed(JobSpec spec, const JobChange& change) {
   if (change.priority) spec.priority = *change.priority;
   if (change.gpus) spec.gpus = *change.gpus;

@@ -169,6 +169,8 @@ struct JobChange {
 };
 BOOST_DESCRIBE_STRUCT(JobChange, (),
                       (priority, gpus, servers, time_limit_s, name, labels, hold, first, before, notify, max_running))
+// More than how it is called and who is told of it.
+bool concerns_its_run(JobChange change);
 // Reads these keys as they are in a job file; any other is refused.
 Result<JobChange> parse_job_change(std::string_view json);
 // What the change makes of a submission; whether it is held, and what `first` means, is not part of that.

@@ -69,6 +69,37 @@ class UpTest(unittest.TestCase):
         return [self.lab.job(job)["state"] for job in jobs]
 
 
+class FullDiskTest(UpTest):
+    """Nothing can be recorded any more, so no order leaves the controller."""
+
+    def setUp(self):
+        self.lab = UpLab(self.simulate)
+        self.lab.data.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m,mode=0700", "tmpfs", self.lab.data], capture_output=True).returncode != 0:
+            self.skipTest("needs the right to mount")
+        self.addCleanup(subprocess.run, ["umount", "-l", self.lab.data])
+        self.addCleanup(self.lab.__exit__)
+        self.lab.__enter__()
+
+    def test_its_trainings_are_asked_to_save_all_the_same_and_go_on_later(self):
+        lab = self.lab
+        saves = lab.running(SAVES.replace("143", "0"), checkpoint={"dir": str(lab.folder / "states")})
+        filler = lab.data / "filler"
+        with open(filler, "wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(b"x" * 4096)
+            except OSError:
+                pass
+        until(lambda: lab.request("POST", "/api/v1/jobs", {"command": "true", "workdir": "/"})[0] == 503, what="a refusal")
+        lab.stop(60)
+        self.assertNotIn("Killing", lab.said())
+        filler.unlink()
+        lab.up()
+        until(lambda: "attempt 2 resume=1" in lab.output(saves), what="its second attempt")
+        self.assertEqual(self.states(saves), ["running"])
+
+
 class StoppingTest(UpTest):
     def test_jobs_that_save_their_state_resume_and_others_are_cancelled_with_the_reason(self):
         lab = self.lab
