@@ -1,6 +1,7 @@
 #include "cli/terminal_text.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sl::cli {
 namespace {
@@ -11,10 +12,9 @@ constexpr std::size_t sequence_most = 64;
 bool is_any_of(char c, std::string_view of) { return of.find(c) != std::string_view::npos; }
 bool is_control(char c) { return (c >= 0 && c < ' ') || c == '\x7f'; }
 
-// U+0080 to U+009F in UTF-8: controls of eight bits.
-bool is_wide_control(char before, char c) { return before == '\xc2' && static_cast<unsigned char>(c) < 0xa0; }
-
-// The same as single bytes, for terminals that do not read UTF-8.
+// U+0080 to U+009F, which terminals obey, are this byte and one more in UTF-8. Terminals that do not read UTF-8 obey the
+// second byte alone.
+constexpr char wide_control_begin = '\xc2';
 bool is_control_byte(char c) { return static_cast<unsigned char>(c) >= 0x80 && static_cast<unsigned char>(c) < 0xa0; }
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
@@ -34,13 +34,15 @@ std::string TerminalText::add(std::string_view bytes) {
   return shown;
 }
 
+std::string TerminalText::finish() { return std::string(take_held()) + (is_styled_ ? "\033[0m" : ""); }
+
 void TerminalText::add(char c, std::string& shown) {
   switch (within_) {
     case Within::text:
-      if (c == sequence_begin)
-        within_ = Within::escape;
-      else
-        add_text(c, shown);
+      if (c != sequence_begin) return add_text(c, shown);
+      shown += take_held();
+      expected_ = 0;  // no character goes on behind an escape
+      within_ = Within::escape;
       return;
     case Within::escape:
       sequence_.clear();
@@ -71,16 +73,19 @@ void TerminalText::add(char c, std::string& shown) {
 }
 
 void TerminalText::add_text(char c, std::string& shown) {
-  if (is_wide_control(before_, c)) {
-    if (!shown.empty()) shown.back() = '?';  // else its first byte is shown already, alone and harmless
-    c = ' ';
-  } else if (expected_ == 0 && is_control_byte(c)) {
+  const std::string_view held = take_held();
+  if (is_control_byte(c) && (expected_ == 0 || !held.empty())) {
     shown += '?';
-  } else if (!is_control(c) || is_any_of(c, "\n\r\t\b")) {
-    shown += c;
+  } else {
+    shown += held;
+    is_held_ = c == wide_control_begin;
+    if (!is_held_ && (!is_control(c) || is_any_of(c, "\n\r\t\b"))) shown += c;
   }
-  before_ = c;
   expected_ = is_continuation(c) && expected_ > 0 ? expected_ - 1 : bytes_after(c);
+}
+
+std::string_view TerminalText::take_held() {
+  return std::exchange(is_held_, false) ? std::string_view(&wide_control_begin, 1) : std::string_view();
 }
 
 void TerminalText::end_sequence(char last, std::string& shown) {

@@ -12,18 +12,19 @@ namespace sl::cli {
 class TerminalText {
  public:
   std::string add(std::string_view bytes);
-  std::string finish() { return is_styled_ ? "\033[0m" : ""; }  // ends the colours
+  std::string finish();  // the rest, and the end of the colours
 
  private:
   enum class Within : unsigned char { text, escape, sequence, string, string_escape };
   void add(char c, std::string& shown);
   void add_text(char c, std::string& shown);
+  std::string_view take_held();
   void end_sequence(char last, std::string& shown);
 
   Within within_ = Within::text;
   std::string sequence_;  // the parameters of the sequence so far
-  char before_ = '\0';    // the byte before this one, in text
   int expected_ = 0;      // bytes that the character has yet, in UTF-8
+  bool is_held_ = false;  // a byte with which a control may begin, until the next one tells
   bool is_styled_ = false;
 };
 

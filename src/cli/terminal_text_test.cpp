@@ -2,18 +2,35 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace sl::cli {
 namespace {
 
-// Whole, and in pieces of one character: the same.
+// Whole, in two pieces cut at any place, and in pieces of one character: the same.
 std::string shown(std::string_view bytes) {
-  TerminalText whole, piecewise;
-  std::string at_once = whole.add(bytes);
-  at_once += whole.finish();
-  std::string text;
+  std::string at_once, text;
+  for (std::size_t cut = 0; cut <= std::min<std::size_t>(bytes.size(), 100); ++cut) {
+    TerminalText pieces;
+    text = pieces.add(bytes.substr(0, cut));
+    text += pieces.add(bytes.substr(cut));
+    text += pieces.finish();
+    if (cut == 0) at_once = text;
+    EXPECT_EQ(text, at_once) << "cut at " << cut;
+  }
+  TerminalText piecewise;
+  text.clear();
   for (const char c : bytes) text += piecewise.add({&c, 1});
   EXPECT_EQ(text + piecewise.finish(), at_once);
   return at_once;
+}
+
+// Of the bytes that the test below uses.
+bool is_harmless(std::string text) {
+  for (const std::string_view harmless : {"\033[m", "\033[0m", "\xe2\x9b\x9b", "\xe2\x9b"}) {
+    for (std::size_t at; (at = text.find(harmless)) != text.npos;) text.replace(at, harmless.size(), ".");
+  }
+  return text.find_first_of("\033\x9b") == text.npos;
 }
 
 TEST(TerminalText, keeps_text_colours_and_progress_bars) {
@@ -33,20 +50,39 @@ TEST(TerminalText, leaves_out_whatever_else_a_terminal_would_obey) {
 }
 
 TEST(TerminalText, has_no_controls_of_eight_bits) {
-  TerminalText text;
-  EXPECT_EQ(text.add("a\xc2\x9b"
-                     "31mb"),
+  EXPECT_EQ(shown("a\xc2\x9b"
+                  "31mb"),
             "a?31mb");
-  EXPECT_EQ(text.add("\xc2\xa9"), "\xc2\xa9") << "a copyright sign";
-  EXPECT_EQ(text.add("\x9b"
-                     "31mH\x9d"
-                     "0;t\x9c"),
+  EXPECT_EQ(shown("\xc2\xa9"), "\xc2\xa9") << "a copyright sign";
+  EXPECT_EQ(shown("\x9b"
+                  "31mH\x9d"
+                  "0;t\x9c"),
             "?31mH?0;t?");
-  EXPECT_EQ(text.add("\xff\x9b"
-                     "31m"),
+  EXPECT_EQ(shown("\xff\x9b"
+                  "31m"),
             "\xff?31m")
       << "no character begins so";
-  EXPECT_EQ(text.add("\xe2\x94\x80 \xf0\x9f\x98\x80"), "\xe2\x94\x80 \xf0\x9f\x98\x80") << "a line and a face";
+  EXPECT_EQ(shown("\xe2\x94\x80 \xf0\x9f\x98\x80"), "\xe2\x94\x80 \xf0\x9f\x98\x80") << "a line and a face";
+}
+
+TEST(TerminalText, no_control_of_eight_bits_arises_around_a_sequence_and_nothing_is_lost_beside_half_a_character) {
+  EXPECT_EQ(shown("\xc2\033[m\x9b"
+                  "1049h"),
+            "\xc2\033[m?1049h");
+  EXPECT_EQ(shown("\xe2\033]0;t\a\x9b"
+                  "31m"),
+            "\xe2?31m");
+  EXPECT_EQ(shown("\xc2\nnext\xc2\xc2\x9b\xc2"), "\xc2\nnext\xc2?\xc2");
+}
+
+TEST(TerminalText, passes_on_nothing_that_is_obeyed_however_texts_are_composed_and_cut) {
+  constexpr std::string_view bytes = "a\n\033[m\xc2\x9b\xe2";
+  constexpr int count = 8 * 8 * 8 * 8 * 8;
+  for (int number = 0; number < count; ++number) {
+    std::string text;
+    for (int rest = number; rest > 0; rest /= 8) text += bytes[static_cast<std::size_t>(rest % 8)];
+    ASSERT_TRUE(is_harmless(shown(text))) << testing::PrintToString(text);
+  }
 }
 
 }  // namespace
