@@ -40,9 +40,10 @@ void Api::end_session(Call call) {
 void Api::make_link(Call call) {
   Identity identity = call.identity;
   if (identity.acts_for_other) {  // that user's rights are handed on, as long as those of who does so hold
-    if (!people_ || !people_->knows(identity.user)) return call.fail(no_such_user(identity.user));
-    identity.basis = fmt::format("link:{}:{}", net::percent_encode(identity.user), identity.basis);
-    identity.role = people_->role_of(identity.user);
+    const auto follower =
+        people_ ? people_->follower_of_link(identity.user, identity.basis) : no_such_user(identity.user);
+    if (!follower.ok()) return call.fail(follower.error());
+    identity = *follower;
   }
   const auto code = sessions_.make_code(identity);
   if (!code.ok()) return call.fail(code.error());

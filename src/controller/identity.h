@@ -26,7 +26,8 @@ struct Identity {
   //   "controller"  the kernel's word that it is root or the controller's own user, or the controller's token
   //   "name:USER"   the kernel's word that it is USER, who also has the controller's token
   //   "token:ID"    a named token
-  //   "link:USER:BASIS"  a link that an admin, by this basis, has made for USER
+  //   "link:USER@SINCE:BASIS"  a link that an admin, by this basis, has made for USER, added at SINCE (microseconds; 0:
+  //                 always an admin)
   std::string basis = {};
   std::string server = {};      // of the role `agent`: the only one for which it may speak
   bool acts_for_other = false;  // an admin's request in the name of `user`

@@ -111,19 +111,23 @@ std::optional<Identity> People::holder_of_basis(const std::string& basis) const 
                                                                : std::optional(identity_locked(at->second));
 }
 
-// `link`: "USER:BASIS". Whoever was removed is signed out, and so is everybody for whom one made a link who may not any
-// more.
+// `link`: "USER@SINCE:BASIS". Whoever was removed is signed out, also if there is a user of that name again, and so is
+// everybody for whom one made a link who may not any more.
 std::optional<Identity> People::holder_of_link(const std::string& basis, const std::string& link) const {
   const std::size_t colon = link.find(':');
-  const std::string user = net::percent_decode(link.substr(0, colon), false);
   const auto maker = colon == std::string::npos ? std::nullopt : holder_of_basis(link.substr(colon + 1));
-  if (!maker || maker->role != Role::admin || !knows(user)) return std::nullopt;
-  return Identity{user, role_of(user), basis};
+  if (!maker || maker->role != Role::admin) return std::nullopt;
+  const auto now = follower_of_link(net::percent_decode(link.substr(0, link.find('@')), false), maker->basis);
+  return now.ok() && now->basis == basis ? std::optional(*now) : std::nullopt;
 }
 
-bool People::knows(const std::string& user) const {
+Result<Identity> People::follower_of_link(const std::string& user, const std::string& maker) const {
   const std::lock_guard lock(mutex_);
-  return admins_.contains(user) || users_.contains(user);
+  const auto at = users_.find(user);
+  const bool is_always = admins_.contains(user);
+  if (!is_always && at == users_.end()) return no_such_user(user);
+  const std::int64_t since = is_always ? 0 : at->second.made_us;
+  return Identity{user, role_locked(user), fmt::format("link:{}@{}:{}", net::percent_encode(user), since, maker)};
 }
 
 Role People::role_of(const std::string& user) const {

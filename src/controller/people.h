@@ -53,7 +53,9 @@ class People {
   // user, which it may not do any more.
   std::optional<Identity> confirm(const Identity& identity) const;
   Role role_of(const std::string& user) const;
-  bool knows(const std::string& user) const;  // who has a row, or always is an admin
+  // Who follows a link for `user` that an admin makes, on the basis `maker`. Error "user-not-found": there is neither a row
+  // of that user, nor is it one who always is an admin.
+  Result<Identity> follower_of_link(const std::string& user, const std::string& maker) const;
 
   // ---- changes, on the core's thread ----
   using Told = std::function<void(const Status&)>;

@@ -166,6 +166,30 @@ TEST(People, what_an_identity_rests_on_decides_whether_it_still_holds) {
     EXPECT_EQ(now("mei", basis), "nobody") << basis;
 }
 
+TEST(People, a_link_for_a_user_does_not_count_for_another_who_gets_the_name_later) {
+  Registry all;
+  all.set("mei@lab", Role::viewer), all.set("ada", Role::admin);
+  const auto boss = all.add({.user = "ada", .name = "boss"});
+  const auto link = all.people.follower_of_link("mei@lab", "token:" + boss->row.id);
+  const auto role = [&](const Identity& identity) {
+    const auto found = all.people.confirm(identity);
+    return found && found->user == identity.user ? name_of(found->role) : "nobody";
+  };
+  EXPECT_EQ(role(*link), "viewer");
+  EXPECT_EQ(token_of(link->basis), boss->row.id);
+  all.now = all.now + Duration::whole_seconds(1);
+  all.set("mei@lab", Role::user, false);
+  EXPECT_EQ(role(*link), "user") << "it is the same user";
+  all.people.remove_user("mei@lab", [](const Status&) {});
+  EXPECT_EQ(role(*link), "nobody");
+  all.set("mei@lab", Role::admin);
+  EXPECT_EQ(role(*link), "nobody");
+  EXPECT_EQ(role(*all.people.follower_of_link("mei@lab", "controller")), "admin");
+  EXPECT_EQ(role(*all.people.follower_of_link("root", link->basis)), "nobody") << "nor does what rests on it";
+  EXPECT_EQ(role({"ada", Role::viewer, "link:ada:controller"}), "nobody") << "as links were before";
+  EXPECT_EQ(all.people.follower_of_link("tom", "controller").error().code, "user-not-found");
+}
+
 TEST(People, what_cannot_be_is_refused_and_changes_nothing) {
   Registry all;
   all.set("mei", Role::user);

@@ -47,6 +47,9 @@ class Links(PeopleLab):
         self.assertEqual(self.who_is(second)["role"], "viewer")
         self.assertEqual(self.lab.request("DELETE", "/api/v1/users/vic")[0], 200)
         self.assertNotEqual(self.who_is(second)["user"], "vic")
+        self.add("vic", "admin")
+        self.assertNotEqual(self.who_is(second)["user"], "vic", "this is another user of that name")
+        self.assertEqual(self.lab.request("DELETE", "/api/v1/users/vic")[0], 200)
         self.assertEqual(self.code(self.add("ada", name="third"), "POST", "/api/v1/sessions/link", {}, **{"X-Schedulearn-User": "vic"}), "user-not-found")
 
     def test_a_code_that_has_ended_signs_nobody_in(self):
