@@ -79,6 +79,8 @@ Status confirm_by_name(const Context& context, const std::string& what, const st
 
 // Job states, as the parameter `state` of GET /jobs takes them.
 inline constexpr const char* unfinished_states = "pending,held,starting,running,suspended,migrating,resizing,stopping";
+inline constexpr const char* waiting_states = "pending,held,suspended";
+inline constexpr const char* working_states = "starting,running,migrating,resizing,stopping";
 inline constexpr const char* finished_states = "succeeded,failed,cancelled";
 
 // The ids that selectors mean: 5, 1-5, 1,3, last, all (unfinished jobs), 12_3 or 12_3-7 (members of group 12) or a name

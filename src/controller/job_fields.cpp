@@ -38,7 +38,9 @@ Result<JobFields> JobFields::parse(std::string_view text) {
     const std::string_view field = text.substr(0, text.find(','));
     if (std::ranges::find(known, field) == known.end()) return no_such_field(field, known);
     const bool is_of_spec = field.starts_with(spec_prefix);
-    (is_of_spec ? fields.spec_keys_ : fields.keys_).emplace_back(field.substr(is_of_spec ? spec_prefix.size() : 0));
+    std::vector<std::string>& keys = is_of_spec ? fields.spec_keys_ : fields.keys_;
+    const std::string_view key = field.substr(is_of_spec ? spec_prefix.size() : 0);
+    if (std::ranges::find(keys, key) == keys.end()) keys.emplace_back(key);
     text.remove_prefix(std::min(text.size(), field.size() + 1));
   }
   const auto wants = [&](const char* key) { return std::ranges::find(fields.keys_, key) != fields.keys_.end(); };

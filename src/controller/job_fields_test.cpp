@@ -24,6 +24,7 @@ TEST(JobFields, only_what_was_asked_for_is_shown) {
   EXPECT_EQ(job.size(), 3U);
   EXPECT_EQ(job.at("id"), 5);
   EXPECT_EQ(job.at("spec"), (json::object{{"gpus", 2}}));
+  EXPECT_EQ(JobFields::parse("spec.gpus,id,state,id,spec.gpus")->of(whole_job()), job) << "twice is once";
   EXPECT_FALSE(JobFields::parse("id,state")->need_spec());
   EXPECT_TRUE(JobFields::parse("labels")->need_spec());  // they are part of the specification
 }

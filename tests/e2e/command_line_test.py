@@ -52,6 +52,24 @@ class CommandLineTest(LabTest):
         for address in (f"127.0.0.1:{self.lab.port}", f"{self.lab.url}/", f"{self.lab.url}/ui/"):
             self.assertEqual(self.lab.cli("--url", address, "ls", "-q", "--label", "lr=3").stdout, f"{first}\n", address)
 
+    def test_a_list_with_a_limit_is_the_beginning_of_the_whole_one_and_asks_for_no_more(self):
+        jobs = [self.lab.submit("sleep 100", gpus=self.lab.gpus) for _ in range(3)] + [self.lab.submit("true", gpus=0)]
+        jobs.append(self.lab.submit("sleep 100", hold=True))
+        until(lambda: self.lab.job(jobs[0])["state"] == "running" and self.lab.job(jobs[3])["state"] == "succeeded")
+        for order in ((), ("--sort", "id"), ("--sort", "name"), ("--sort", "gpus")):
+            whole = self.lab.cli("ls", "-q", *order).stdout.splitlines()
+            for limit in range(1, 7):
+                self.assertEqual(self.lab.cli("ls", "-q", "--limit", limit, *order).stdout.splitlines(), whole[:limit], (limit, order))
+        said = self.lab.cli("ls", "--limit", 2, "--verbose")
+        asked = [line for line in said.stderr.splitlines() if "/api/v1/jobs?" in line]
+        self.assertTrue(asked and all("limit=2&" in line and "fields=" in line for line in asked), said.stderr)
+        rows = [json.loads(line) for line in self.lab.cli("ls", "--limit", 2, "--json=id,spec.gpus.max,reason.text").stdout.splitlines()]
+        self.assertEqual([row["id"] for row in rows], [jobs[0], jobs[4]])
+        self.assertEqual(rows[0]["spec.gpus.max"], self.lab.gpus)
+        self.assertGreaterEqual(json.loads(self.lab.cli("ls", "--limit", 2, "--json=total").stdout)["total"], 5)
+        self.assertIn("there is no field stat ", self.lab.cli("ls", "--limit", 2, "--json=stat", check=False).stderr)
+        self.lab.cli("cancel", *jobs[:3], jobs[4], "--yes")
+
     def test_whoever_removes_an_array_is_told_how_many_jobs_it_is(self):
         group = self.lab.submit("true", array="1-12")
         until(lambda: self.lab.job(group)["state"] == "succeeded")
