@@ -280,10 +280,15 @@ class ClientSide(unittest.TestCase):
         self.assertNotIn("slt_1", str(refusal.exception))
 
     def test_addresses_are_those_of_the_command_line(self):
-        for typed in ("localhost:5000", "http://localhost:5000/", "http://localhost:5000/ui/", "localhost:5000/ui"):
+        for typed in ("localhost:5000", "http://localhost:5000/", "http://localhost:5000/ui/", "localhost:5000/ui", "HTTP://localhost:5000",
+                      "http://localhost:5000//ui//", "http://localhost:5000/ui/jobs/1", "localhost:5000/ui/#sign-in=abc", "localhost:5000/ui?theme=dark"):
             self.assertEqual(schedulearn.Client(typed).url, "http://localhost:5000")
-        with self.assertRaisesRegex(ValueError, "not a controller's address: http://"):
-            schedulearn.Client("http://")
+        for typed, url in (("http://ui", "http://ui"), ("ui/ui/", "http://ui"), ("http://lab/uid", "http://lab/uid"),
+                           ("http://proxy/team/ui/queue", "http://proxy/team")):
+            self.assertEqual(schedulearn.Client(typed).url, url)
+        for typed in ("http://", "http:///ui", "/ui", "lab:99999", "lab:x", "a b"):
+            with self.assertRaisesRegex(ValueError, f"not a controller's address: {typed}"):
+                schedulearn.Client(typed)
 
     def test_who_answers_with_something_else_is_no_controller(self):
         with self.assertRaisesRegex(schedulearn.Unreachable, "no controller"):

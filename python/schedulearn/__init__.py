@@ -32,6 +32,7 @@ import http.client
 import json
 import math
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -447,12 +448,22 @@ def _checked_token(token: str | None) -> str | None:
 
 
 def _full_url(typed: str) -> str:
-    """As the command line understands it: also without http://, and as copied from the page."""
-    url = typed if "://" in typed else f"http://{typed}"
-    url = url.rstrip("/").removesuffix("/ui").rstrip("/")
-    if not urllib.parse.urlsplit(url).hostname or any(character.isspace() for character in url):
+    """As the command line understands it: also without http://, and as copied from any page."""
+    scheme, _, rest = (typed if "://" in typed else f"http://{typed}").partition("://")
+    authority, slash, path = rest.partition("/")
+    path = re.split("/ui(?=[/?#]|$)", slash + path, maxsplit=1)[0].rstrip("/")
+    url = f"{scheme.lower()}://{authority}{path}"
+    if not _has_host(url) or any(character.isspace() for character in url):
         raise ValueError(f"not a controller's address: {typed} (an address looks like {DEFAULT_URL})")
     return url
+
+
+def _has_host(url: str) -> bool:
+    try:
+        parts = urllib.parse.urlsplit(url)
+        return bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:  # its port is no number, or above 65535
+        return False
 
 
 def _is_loopback(url: str) -> bool:

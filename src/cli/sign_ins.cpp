@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -40,6 +41,20 @@ std::optional<SignIn> read_sign_in(const std::string& name) {
   if (!values.ok()) return std::nullopt;
   SignIn found{name, text_at(*values, "url"), text_at(*values, "token")};
   return found.url.empty() || found.token.empty() ? std::nullopt : std::optional(std::move(found));
+}
+
+// "http://lab:5000" of "http://lab:5000/ui/jobs/1", as copied from the browser. What comes before the path stays as it is.
+std::string without_page(std::string url) {
+  constexpr std::string_view page = "/ui", ends = "/?#";
+  const std::size_t path = std::min(url.find('/', url.find("://") + 3), url.size());
+  const auto is_page = [&](std::size_t at) {
+    return at + page.size() == url.size() || ends.find(url[at + page.size()]) != std::string_view::npos;
+  };
+  std::size_t at = url.find(page, path);
+  while (at != std::string::npos && !is_page(at)) at = url.find(page, at + 1);
+  if (at != std::string::npos) url.erase(at);
+  while (url.size() > path && url.ends_with('/')) url.pop_back();
+  return url;
 }
 
 Error not_kept(const std::string& path) {
@@ -81,9 +96,9 @@ Result<std::string> full_url(const std::string& typed) {
   if (typed.find_first_of(" \t\r\n") != std::string::npos)
     return invalid("bad-url", "not a controller's address: " + typed)
         .hint("an address looks like http://127.0.0.1:5000");
-  std::string url = typed.find("://") == std::string::npos ? "http://" + typed : typed;
-  for (const std::string_view end : {"/", "/ui", "/"})  // as copied from the page
-    while (url.ends_with(end)) url.erase(url.size() - end.size());
+  std::string url = without_page(typed.find("://") == std::string::npos ? "http://" + typed : typed);
+  for (std::size_t i = 0; url[i] != ':'; ++i)
+    url[i] = static_cast<char>(std::tolower(static_cast<unsigned char>(url[i])));
   const auto address = net::parse_url(url);
   return address.ok() ? Result<std::string>(std::move(url)) : address.error();
 }

@@ -23,7 +23,7 @@ std::vector<SignIn> sign_ins();  // by name; files that cannot be read are left 
 Result<SignIn> find_sign_in(const std::string& name);
 // The token that was given for this address; empty: none.
 std::string token_for(const std::string& url);
-// "http://lab:5000" for "lab:5000/", as it may be typed. Errors: those of net::parse_url.
+// "http://lab:5000" for "lab:5000/", as it may be typed, and for the address of any page. Errors: those of net::parse_url.
 Result<std::string> full_url(const std::string& typed);
 // "lab" for http://lab:5000, "lab-6000" for another port.
 std::string context_name_of(const std::string& url);
