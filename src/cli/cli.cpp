@@ -16,6 +16,7 @@
 #include "cli/cancel.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
+#include "cli/config.h"
 #include "cli/config_commands.h"
 #include "cli/daemon_options.h"
 #include "cli/database.h"
@@ -33,6 +34,7 @@
 #include "cli/pager.h"
 #include "cli/people.h"
 #include "cli/profile.h"
+#include "cli/render.h"
 #include "cli/research.h"
 #include "cli/secrets.h"
 #include "cli/servers.h"
@@ -166,9 +168,8 @@ void CommandLine::add_global_flags() {
   app_.add_flag("--no-input", no_input_, "never ask")->group("Everywhere");
   app_.add_flag("-y,--yes", yes_, "do not ask for confirmation")->group("Everywhere");
   const auto set_timeout = [this](const std::string& text) {
-    const auto seconds = wire::parse_duration_s(text);
+    const auto seconds = parse_timeout_s(text);
     if (!seconds.ok()) throw CLI::ValidationError("--timeout", seconds.error().message);
-    if (*seconds == 0) throw CLI::ValidationError("--timeout", "must be above zero");
     flags_of_all_.timeout_s = *seconds;
   };
   app_.add_option_function<std::string>("--timeout", set_timeout, "how long to wait for an answer (30s)")

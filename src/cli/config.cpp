@@ -53,10 +53,7 @@ Status check_value(std::string_view key, const std::string& value) {
   };
   if (key == "color" && value != "auto" && value != "always" && value != "never")
     return refuse("auto, always or never");
-  if (key == "timeout") {
-    const auto seconds = wire::parse_duration_s(value);
-    if (!seconds.ok() || *seconds <= 0) return refuse("a duration above zero");
-  }
+  if (key == "timeout" && !parse_timeout_s(value).ok()) return refuse("a duration above zero and up to 365d");
   if (key == "url" && !full_url(value).ok()) return refuse("a controller's address (http://127.0.0.1:5000)");
   return {};
 }
@@ -160,6 +157,14 @@ void add_missing(json::object& to, const json::object& from) {
       add_missing(there->get_object(), value.get_object());
     }
   }
+}
+
+Result<double> parse_timeout_s(const std::string& text) {
+  constexpr double year_s = 365 * 24 * 3600;
+  const auto seconds = wire::parse_duration_s(text);
+  if (seconds.ok() && (*seconds <= 0 || *seconds > year_s))
+    return invalid("bad-duration", "must be above zero and up to 365d, not " + text);
+  return seconds;
 }
 
 std::string user_config_path() {

@@ -53,6 +53,9 @@ class Config {
 // `to` gets the keys of `from` that it does not have, also inside of tables that both have.
 void add_missing(boost::json::object& to, const boost::json::object& from);
 
+// How long to wait for an answer, as --timeout and the setting say it: up to a year. Error "bad-duration".
+Result<double> parse_timeout_s(const std::string& text);
+
 std::string user_config_path();
 // Whether this may be the user's file. Errors: "malformed-toml", "unknown-key", "wrong-type", those of a job file.
 Status check_config(const std::string& text);

@@ -188,7 +188,7 @@ Status fill_from_config(const CLI::App& app, FlagValues& flags) {
   if (const std::string color = config->text("color"); !color.empty() && app.get_option("--color")->empty())
     flags.color = color;
   if (const std::string timeout = config->text("timeout"); !timeout.empty() && app.get_option("--timeout")->empty())
-    flags.timeout_s = *wire::parse_duration_s(timeout);
+    flags.timeout_s = *parse_timeout_s(timeout);
   flags.token_file = config->text("token_file");
   if (flags.token_file.starts_with("~/")) flags.token_file = variable("HOME") + flags.token_file.substr(1);
   config->add_defaults(flags.defaults);

@@ -66,6 +66,16 @@ TEST(Config, a_setting_changes_and_the_rest_of_the_file_stays) {
   EXPECT_EQ(set("", "token_file", "a\"b\\"), "token_file = \"a\\\"b\\\\\"\n");
 }
 
+TEST(Config, an_answer_is_waited_for_up_to_a_year) {
+  EXPECT_EQ(*parse_timeout_s("365d"), 365.0 * 86400);
+  for (const char* text : {"0s", "366d", "200000d"}) {
+    EXPECT_EQ(parse_timeout_s(text).error().code, "bad-duration") << text;
+    EXPECT_EQ(set("", "timeout", text), "bad-flag") << text;
+  }
+  EXPECT_NE(parse_timeout_s("200000d").error().message.find("365d"), std::string::npos);
+  EXPECT_EQ(set("", "timeout", "2m"), "timeout = \"2m\"\n");
+}
+
 TEST(Config, what_is_no_setting_is_refused) {
   EXPECT_EQ(set("", "urll", "x"), "unknown-key");
   EXPECT_EQ(set("", "jobs.gpus", "2"), "unknown-key");
