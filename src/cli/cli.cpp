@@ -1,6 +1,7 @@
 // Every command with its options, examples and action. The commands of researchers are in research.cpp.
 #include "cli/cli.h"
 
+#include <fmt/format.h>
 #include <malloc.h>
 #include <unistd.h>
 
@@ -48,6 +49,7 @@
 #include "cli/watch.h"
 #include "net/url.h"
 #include "wire/error.h"
+#include "wire/event_subjects.h"
 
 namespace sl::cli {
 namespace {
@@ -285,7 +287,9 @@ void CommandLine::add_cluster_commands() {
       "  schedulearn events --limit 50\n  schedulearn events 5\n  schedulearn events --about server --server gpu3\n",
       [this](const Context& context) { return list_events(context, events_); });
   CLI::Option* of_job = events->add_option("job", events_.selector, "5, last or a name: only its events");
-  events->add_option("--about", events_.about, "job, server, gpu, policy ...: only kinds that begin so")
+  events
+      ->add_option("--about", events_.about,
+                   fmt::format("only what is about this: {}", fmt::join(wire::event_subjects, ", ")))
       ->excludes(of_job);
   events->add_flag("--progress", events_.progress, "also each step of how far jobs have come");
   events->add_option("--server", events_.server, "only of this server")->excludes(of_job);

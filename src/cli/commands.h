@@ -85,7 +85,7 @@ int list_servers(const Context& context);
 int list_gpus(const Context& context);
 struct EventsAsked {
   std::string selector;       // of one job; empty: all events
-  std::string about, server;  // only kinds that begin so, only of this server; empty: of any
+  std::string about, server;  // only about this (wire/event_subjects.h), only of this server; empty: any
   bool progress = false;      // also how far jobs have come
   int limit = 30;
 };

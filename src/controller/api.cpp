@@ -18,6 +18,7 @@
 #include "controller/views.h"
 #include "policies/catalogue.h"
 #include "wire/error.h"
+#include "wire/event_subjects.h"
 #include "wire/json.h"
 #include "wire/json_text.h"
 #include "wire/members.h"
@@ -542,10 +543,6 @@ void Api::job_events(Call call) {
 
 namespace {
 
-// Before the dot of an event's kind.
-const std::vector<std::string_view> event_subjects = {"job",   "server",   "gpu",      "policy",  "attempt",
-                                                      "clock", "database", "decision", "history", "sign_in"};
-
 // `since` is the number of an event or a time, `until` a time.
 Status read_bounds(const net::Request& request, store::EventQuery& query) {
   const auto since = request.parameter("since"), until = request.parameter("until");
@@ -576,7 +573,7 @@ void Api::send_events(const Call& call, std::optional<JobId> job) {
   if (const Status within = read_bounds(call.request, query); !within.ok()) return call.fail(within.error());
   if (job) query.job = job->value;
   if (!job) query.server = call.request.parameter("server").value_or("");
-  const auto about = call.one_of("about", event_subjects);
+  const auto about = call.one_of("about", {wire::event_subjects.begin(), wire::event_subjects.end()});
   if (!about.ok()) return call.fail(about.error());
   query.about = *about;
   query.progress = call.request.parameter("progress") != "false";

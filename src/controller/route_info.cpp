@@ -4,15 +4,23 @@
 
 #include "base/suggest.h"
 #include "base/whole_number.h"
+#include "wire/event_subjects.h"
 
 namespace sl::controller {
 namespace {
 
 using enum ParameterKind;
 
+constexpr std::string_view about_text =
+    "only events about this: job, server, gpu, policy, attempt, clock, database, decision, history, sign_in, user, "
+    "token "
+    "or announcement";
+static_assert(std::ranges::all_of(wire::event_subjects,
+                                  [](auto subject) { return about_text.find(subject) != about_text.npos; }));
+
 // A name means the same wherever it is taken.
 constexpr RequestParameter query_parameters[] = {
-    {"about", text, "only events of a kind that begins so: job, server, gpu, policy …"},
+    {"about", text, about_text},
     {"at", text, "a moment of the past, 2026-11-23T21:00:00Z"},
     {"attempt", number, "which attempt's output; without it the latest's"},
     {"before", number, "only jobs with a lower number"},

@@ -93,8 +93,8 @@ class SqliteReader : public Reader {
           "SELECT " + event_columns + " FROM events WHERE seq > " + std::to_string(query.after.value_or(0));
       if (query.job) sql += " AND job_id = " + std::to_string(*query.job);
       if (!query.server.empty()) sql += " AND server = " + sql_literal(query.server);
-      if (!query.about.empty())  // a range of names, since '/' is the character after '.'
-        sql += " AND kind > " + sql_literal(query.about + ".") + " AND kind < " + sql_literal(query.about + "/");
+      if (!query.about.empty())  // "gpu" and "gpu.…" are a range of names, since '/' is the character after '.'
+        sql += " AND kind >= " + sql_literal(query.about) + " AND kind < " + sql_literal(query.about + "/");
       if (!query.progress) sql += " AND kind <> 'job.progress'";
       if (query.since_us > 0) sql += " AND at_us >= " + std::to_string(query.since_us);
       if (query.until_us < INT64_MAX) sql += " AND at_us < " + std::to_string(query.until_us);

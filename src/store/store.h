@@ -220,7 +220,7 @@ struct EventQuery {
   std::optional<std::int64_t> after;  // events after this sequence number; none: the latest
   std::size_t limit = 100;
   std::string server = {};                          // only events of this server; empty: of any
-  std::string about = {};                           // only kinds that begin so, before the dot; empty: any
+  std::string about = {};                           // of wire/event_subjects.h; empty: any
   bool progress = true;                             // also how far jobs have come, which most events are
   std::int64_t since_us = 0, until_us = INT64_MAX;  // only what happened then: [since, until)
 };

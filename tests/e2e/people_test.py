@@ -421,6 +421,9 @@ class Ends(PeopleLab):
         self.assertEqual(self.code(kept, "GET", "/api/v1/whoami"), "wrong-token")
         kinds = [event["kind"] for event in self.lab.get("/api/v1/events?since=0&limit=1000")["items"] if event["kind"].split(".")[0] in ("user", "token")]
         self.assertEqual(kinds, ["user.added", "token.added", "token.added", "token.revoked", "user.removed"])
+        for subject in ("user", "token"):
+            found = self.lab.get(f"/api/v1/events?since=0&about={subject}")["items"]
+            self.assertEqual([event["kind"] for event in found], [kind for kind in kinds if kind.startswith(subject + ".")])
 
     def test_a_backup_has_them(self):
         secret = self.add("mei")
@@ -575,6 +578,8 @@ class Announcements(PeopleLab):
         lab.cli("announce", "--clear")
         self.assertEqual(lab.get("/api/v1/announcements")["items"], [])
         self.assertNotIn("gpu3", lab.on_terminal(120, "status"))
+        kinds = [line.split("\t")[2] for line in lab.cli("events", "--about", "announcement", "--plain").stdout.splitlines()]
+        self.assertEqual((kinds[0], kinds[-1]), ("announcement", "announcement.removed"))
 
     def test_what_is_no_announcement_is_refused(self):
         for body, pointer in (({"text": ""}, "/text"), ({"text": "a\nb"}, "/text"), ({"text": "x" * 501}, "/text"), ({"text": "x", "until": "2020-01-01T00:00:00Z"}, "/until"), ({"text": "x", "until": "soon"}, "/until")):
