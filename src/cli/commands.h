@@ -127,8 +127,9 @@ Result<boost::json::object> policy_body(const std::string& name, const std::vect
 int policy_history(const Context& context);
 int undo_policy(const Context& context);
 
-// The number of times Ctrl-C was pressed while a command follows or waits; `also_hang_up`: or its terminal closed.
+// The number of times Ctrl-C was pressed while a command follows or waits; `also_endings`: or its terminal closed, or
+// SIGTERM came.
 int interrupts();
-void catch_interrupts(bool also_hang_up = false);
+void catch_interrupts(bool also_endings = false);
 
 }  // namespace sl::cli

@@ -145,12 +145,12 @@ Status wait_for_all(const Context& context) {
 }  // namespace
 
 int DemoCommand::run() const {
+  catch_interrupts(true);
   Context context = context_();
   const std::string temporary = variable("TMPDIR");
   std::string folder = (temporary.empty() ? "/tmp" : temporary) + "/schedulearn-demo-XXXXXX";
   if (!::mkdtemp(folder.data()))
     return fail(denied("cannot-write", "cannot make a folder like " + folder + ": " + std::strerror(errno)));
-  catch_interrupts(true);
   Cluster cluster(folder);
   const auto url = cluster.start(simulate_);
   if (!url.ok()) return fail(url.error());

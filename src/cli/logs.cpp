@@ -168,12 +168,14 @@ int report(const OutputFilter& filter, const LineChoice& lines, std::int64_t job
 
 int interrupts() { return interrupt_count; }
 
-void catch_interrupts(bool also_hang_up) {
+void catch_interrupts(bool also_endings) {
   struct sigaction action {};
   action.sa_handler = [](int) { interrupt_count = interrupt_count + 1; };
   sigaction(SIGINT, &action, nullptr);  // without SA_RESTART, so that the signal ends a read
+  if (!also_endings) return;
+  sigaction(SIGTERM, &action, nullptr);
   struct sigaction hang_up {};
-  if (also_hang_up && sigaction(SIGHUP, nullptr, &hang_up) == 0 && hang_up.sa_handler != SIG_IGN)  // not with nohup
+  if (sigaction(SIGHUP, nullptr, &hang_up) == 0 && hang_up.sa_handler != SIG_IGN)  // not with nohup
     sigaction(SIGHUP, &action, nullptr);
 }
 

@@ -42,14 +42,14 @@ class DemoTest(unittest.TestCase):
         self.nothing_is_left()
 
     def test_it_can_be_interrupted_or_killed(self):
-        for number, status, words in ((signal.SIGINT, 130, ()), (signal.SIGINT, 130, ("--simulate", "1x2")), (signal.SIGKILL, -9, ())):
+        for number, status, words in ((signal.SIGINT, 130, ()), (signal.SIGINT, 130, ("--simulate", "1x2")), (signal.SIGTERM, 130, ()), (signal.SIGKILL, -9, ())):
             demo = subprocess.Popen([PROGRAM, "demo", *words], env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL)
             self.addCleanup(demo.stdout.close)
             self.assertIn("8 jobs", demo.stdout.readline())
             demo.send_signal(number)
             self.assertEqual(demo.wait(60), status)
             until(lambda: not processes_in(self.folder), what="the end of all processes")
-            if number == signal.SIGINT:
+            if number != signal.SIGKILL:
                 self.nothing_is_left()
 
     def test_on_a_terminal_it_is_a_screen(self):
