@@ -1,8 +1,11 @@
 // web: the address of the web page, opened in a browser if there is a desktop.
+#include <fmt/format.h>
+
 #include <cstdio>
 
 #include "cli/browser.h"
 #include "cli/commands.h"
+#include "cli/config.h"
 #include "cli/page_commands.h"
 #include "cli/render.h"
 
@@ -15,11 +18,14 @@ std::string without_slash(std::string text) {
   return text;
 }
 
-// "#sign-in=CODE": what an address ends with that signs a browser in once.
-Result<std::string> new_fragment(const Context& context) {
-  const Result<json::value> link = context.call("POST", "/api/v1/sessions/link", "{}");
+// An address of the page as a document, with the link that signs a browser in once if that `is_wanted`.
+Result<json::object> page_address(const Context& context, const std::string& address, bool is_wanted) {
+  const Result<json::value> link =
+      is_wanted ? context.call("POST", "/api/v1/sessions/link", "{}") : Result<json::value>(json::object());
   if (!link.ok()) return link.error();
-  return text_at(*link, "fragment");
+  json::object document{{"url", address + text_at(*link, "fragment")}};
+  add_missing(document, link->get_object());
+  return document;
 }
 
 Result<std::vector<std::string>> addresses_of(const Context& context, const std::vector<std::string>& selectors) {
@@ -32,7 +38,11 @@ Result<std::vector<std::string>> addresses_of(const Context& context, const std:
   const auto ids = select_jobs(context, selectors);
   if (!ids.ok()) return ids.error();
   std::vector<std::string> addresses;
-  for (const std::int64_t id : *ids) addresses.push_back(address + "jobs/" + std::to_string(id));
+  for (const std::int64_t id : *ids) {
+    const auto job = context.get(fmt::format("/api/v1/jobs/{}", id));
+    if (!job.ok()) return job.error();
+    addresses.push_back(fmt::format("{}jobs/{}", address, id));
+  }
   return addresses;
 }
 
@@ -49,19 +59,18 @@ void PageCommands::add_to(CLI::App& app) {
 }
 
 int PageCommands::print(const Context& context) const {
-  auto addresses = addresses_of(context, selectors_);
+  const auto addresses = addresses_of(context, selectors_);
   if (!addresses.ok()) return fail(addresses.error());
-  for (std::string& address : *addresses) {
-    if (signs_in_ || !context.token.empty()) {
-      const auto fragment = new_fragment(context);
-      if (!fragment.ok()) return fail(fragment.error());
-      address += *fragment;
-    }
-    std::printf("%s\n", address.c_str());
+  std::string url;
+  for (const std::string& address : *addresses) {
+    const auto document = page_address(context, address, signs_in_ || !context.token.empty());
+    if (!document.ok()) return fail(document.error());
+    url = text_at(*document, "url");
+    context.as_json ? context.print_json(*document) : static_cast<void>(std::printf("%s\n", url.c_str()));
   }
   std::fflush(stdout);
-  if (!no_open_ && context.interactive && addresses->size() == 1 && has_desktop() && !open_browser(addresses->front()))
-    std::fprintf(stderr, "no browser could be opened\n");
+  const bool opens = !no_open_ && !context.as_json && context.interactive && addresses->size() == 1;
+  if (opens && has_desktop() && !open_browser(url)) std::fprintf(stderr, "no browser could be opened\n");
   return 0;
 }
 

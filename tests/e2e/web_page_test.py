@@ -104,6 +104,13 @@ class ServingTest(LabTest):
         self.assertEqual(self.lab.cli("web").stdout, f"{self.lab.url}/ui/\n")
         self.assertEqual(self.lab.cli("web", "named").stdout, f"{self.lab.url}/ui/jobs/{job}\n")
         self.assertEqual(self.lab.cli("web", "nobody", check=False).returncode, 3)
+        self.assertEqual(json.loads(self.lab.cli("web", "--json").stdout), {"url": f"{self.lab.url}/ui/"})
+        unknown = self.lab.cli("web", 99, "--link", check=False)
+        self.assertEqual((unknown.returncode, unknown.stdout), (3, ""))
+        self.assertIn("[job-not-found]", unknown.stderr)
+        link = json.loads(self.lab.cli("web", job, "--link", "--json").stdout)
+        self.assertEqual(sorted(link), ["code", "expires_at", "fragment", "url"])
+        self.assertEqual(link["url"], f"{self.lab.url}/ui/jobs/{job}{link['fragment']}")
         self.assertEqual(self.lab.get("/api/v1/cluster")["url"], self.lab.url)
 
 
