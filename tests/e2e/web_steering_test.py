@@ -325,6 +325,12 @@ class PhoneTest(PageTest):
         page.click("Jobs", kind="nav a")
         page.wait("document.querySelector('td[data-label=User]') !== null")
         self.assertLessEqual(page.run("document.documentElement.scrollWidth"), 360)
+        long = "x" * 120
+        page.run(f"localStorage.setItem('schedulearn.filters', JSON.stringify([{{name: '{long}', query: 'state=failed'}}]))")
+        self.open(f"jobs?label={long}={long}")
+        page.wait_text(f"label:{long}")
+        self.assertLessEqual(page.run("document.documentElement.scrollWidth"), 360, "the label is broken")
+        self.open("jobs")
         page.click("echo")
         page.click("Cancel")
         page.wait_text("gets TERM")
