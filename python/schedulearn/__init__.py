@@ -288,7 +288,7 @@ class Client:
             spec = code.spec | {"id": snapshot.pack(code, archive)}
             self._send_blob(spec["id"], archive)
         try:
-            diff = snapshot.cut_diff(snapshot.diff_of(code))
+            diff = snapshot.cut_diff(*snapshot.diff_of(code))
         except snapshot.SnapshotError as error:
             warnings.warn(f"what was changed is not kept with the job: {error}", stacklevel=3)
             diff = b""

@@ -84,13 +84,14 @@ def pack(code: Code, into: BinaryIO) -> str:
     return digest.hexdigest()
 
 
-def diff_of(code: Code) -> bytes:
-    """The differences from the commit as `git diff` prints them; empty if there are none, or no commit.
+def diff_of(code: Code, bytes_max: int = DIFF_BYTES_MAX) -> tuple[bytes, int]:
+    """The differences from the commit as `git diff --binary` prints them, and how many files are left out of them.
 
-    Files that git has not been told of are new ones, binary files are only named. Nothing is written into the repository.
+    These are binary files above `bytes_max`. Files that git has not been told of are new ones. Nothing is written into the
+    repository. Without a commit there are no differences.
     """
     if not code.spec.get("commit") or not code.spec["dirty_files"]:
-        return b""
+        return b"", 0
     with tempfile.TemporaryDirectory(prefix="schedulearn-git.") as folder:
         index = Path(folder) / "index"
         original = code.top / os.fsdecode(_git(code.top, "rev-parse", "--git-path", "index").removesuffix(b"\n"))
@@ -100,23 +101,40 @@ def diff_of(code: Code) -> bytes:
         # With nothing in them: then git compares what is in the folder.
         entries = b"".join(b"100644 %s\t%s\0" % (nothing, os.fsencode(name)) for name in code.untracked)
         _git(code.top, "update-index", "-z", "--index-info", reads=entries, index=index)
-        return _git(code.top, "-c", "core.quotePath=false", "diff", "--no-color", "--no-ext-diff", "--no-textconv",
+        large = _large_binaries(code, index, bytes_max)
+        diff = _git(code.top, "-c", "core.quotePath=false", "diff", "--binary", "--no-color", "--no-ext-diff", "--no-textconv",
                     "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=none", "--find-renames",
-                    "--unified=3", "HEAD", index=index)
+                    "--unified=3", "HEAD", "--", *(f":(exclude,top,literal){name}" for name in large), index=index)
+        return diff, len(large)
 
 
-def cut_diff(diff: bytes, bytes_max: int = DIFF_BYTES_MAX) -> bytes:
-    """At most `bytes_max` of it: files for which there is no room are left out, and the last line says how many are."""
-    if len(diff) <= bytes_max:
+def _large_binaries(code: Code, index: Path, bytes_max: int) -> list[str]:
+    """What git would need as much memory for as they are large."""
+    counts = _git(code.top, "diff", "--numstat", "-z", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames",
+                  "--ignore-submodules=all", "HEAD", index=index)
+    binaries = [entry[4:] for entry in _names(counts) if entry.startswith("-\t-\t")]  # instead of numbers of lines
+    return [name for name in binaries if (code.top / name).exists() and (code.top / name).stat().st_size > bytes_max]
+
+
+def cut_diff(diff: bytes, left_out: int = 0, bytes_max: int = DIFF_BYTES_MAX) -> bytes:
+    """At most `bytes_max` of what diff_of() returns.
+
+    Files for which there is no room are left out, binary ones before others, and the last line says how many are.
+    """
+    if left_out == 0 and len(diff) <= bytes_max:
         return diff
-    kept, left_out = b"", 0
-    for file in re.split(rb"(?<=\n)(?=diff --)", diff):
-        if len(kept) + len(file) <= bytes_max - 100:  # room for the last line
-            kept += file
-        else:
-            left_out += 1
+    files = re.split(rb"(?<=\n)(?=diff --)", diff) if diff else []
+    room = bytes_max - 100  # for the last line
+    for binary in (False, True):
+        for i, file in enumerate(files):
+            if (b"\nGIT binary patch\n" in file) != binary:
+                continue
+            if len(file) <= room:
+                room -= len(file)
+            else:
+                files[i], left_out = b"", left_out + 1
     what = "more file differs" if left_out == 1 else "more files differ"
-    return kept + f"# {left_out} {what}; at most {bytes_max >> 10} KiB of a diff are kept\n".encode()
+    return b"".join(files) + f"# {left_out} {what}; at most {bytes_max >> 10} KiB of a diff are kept\n".encode()
 
 
 def _git(folder: Path, *words: str, reads: bytes = b"", index: Path | None = None) -> bytes:

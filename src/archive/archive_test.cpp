@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <sstream>
 #include <thread>
 
@@ -203,7 +204,7 @@ TEST_F(ArchiveTest, the_largest_files_are_named) {
 
 // ---- what was changed ----
 
-TEST_F(ArchiveTest, the_diff_has_changed_new_and_removed_files_and_names_binary_ones) {
+TEST_F(ArchiveTest, the_diff_has_changed_new_and_removed_files_also_binary_ones) {
   write("train.py", "one\ntwo\n"), write("old.py", "gone\n"), write("weights", std::string("a\0b", 3)),
       write(".gitignore", "*.pt\n");
   commit();
@@ -222,13 +223,15 @@ TEST_F(ArchiveTest, the_diff_has_changed_new_and_removed_files_and_names_binary_
   const auto objects = count_objects();
   const auto found = code_of_repository(code() + "/lib");
   ASSERT_TRUE(found.ok()) << found.error().message;
-  const auto diff = diff_of(*found);
+  const auto diff = diff_of(*found, 1 << 20);
   ASSERT_TRUE(diff.ok()) << diff.error().message;
+  EXPECT_EQ(diff->left_out, 0U);
   std::string lines;
-  for (std::size_t at = 0; at < diff->size(); at = diff->find('\n', at) + 1) {
-    const std::string line = diff->substr(at, diff->find('\n', at) - at);
+  for (std::size_t at = 0; at < diff->text.size(); at = diff->text.find('\n', at) + 1) {
+    const std::string line = diff->text.substr(at, diff->text.find('\n', at) - at);
     if (!line.starts_with("index ")) lines += line + "\n";
   }
+  lines.erase(lines.find("literal "));  // as git has packed it
   EXPECT_EQ(lines,
             "diff --git a/empty b/empty\nnew file mode 100644\n"
             "diff --git a/latest b/latest\nnew file mode 120000\n--- /dev/null\n+++ b/latest\n@@ -0,0 +1 @@\n"
@@ -238,7 +241,7 @@ TEST_F(ArchiveTest, the_diff_has_changed_new_and_removed_files_and_names_binary_
             "diff --git a/old.py b/old.py\ndeleted file mode 100644\n--- a/old.py\n+++ /dev/null\n@@ -1 +0,0 @@\n"
             "-gone\n"
             "diff --git a/train.py b/train.py\n--- a/train.py\n+++ b/train.py\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n"
-            "diff --git a/weights b/weights\nBinary files a/weights and b/weights differ\n");
+            "diff --git a/weights b/weights\nGIT binary patch\n");
   EXPECT_EQ(count_objects(), objects) << "written into the repository";
   EXPECT_EQ(code_of_repository(code())->untracked, found->untracked) << "its index was changed";
 }
@@ -246,23 +249,60 @@ TEST_F(ArchiveTest, the_diff_has_changed_new_and_removed_files_and_names_binary_
 TEST_F(ArchiveTest, without_a_commit_or_a_change_there_is_no_diff) {
   write("train.py");
   git({"init", "--quiet"});
-  EXPECT_EQ(*diff_of(*code_of_repository(code())), "");
+  EXPECT_EQ(diff_of(*code_of_repository(code()), 1024)->text, "");
   commit();
-  EXPECT_EQ(*diff_of(*code_of_repository(code())), "");
-  EXPECT_EQ(*diff_of(*code_of_folder(code())), "");
+  EXPECT_EQ(diff_of(*code_of_repository(code()), 1024)->text, "");
+  EXPECT_EQ(diff_of(*code_of_folder(code()), 1024)->text, "");
+}
+
+TEST_F(ArchiveTest, what_is_kept_of_a_diff_can_be_applied_also_beside_binary_files_that_are_too_large) {
+  const std::string binary("a\0b", 3), large = binary + std::string(5000, 'x');
+  std::string random = binary;  // cannot be packed
+  for (std::mt19937 numbers; random.size() < 4000;) random += static_cast<char>(numbers());
+  write("train.py", "one\n"), write("weights", binary + "1"), write("old.bin", binary), write("huge", binary);
+  commit();
+  write("train.py", "two\n"), write("weights", binary + "2"), write("new one.bin", binary + "3");
+  write("huge", large), write("new [huge]*", large), write("a.bin", random);
+  fs::remove(code() + "/old.bin");
+  const auto diff = diff_of(*code_of_repository(code()), 4096);
+  ASSERT_TRUE(diff.ok()) << diff.error().message;
+  EXPECT_EQ(diff->left_out, 2U);
+  const std::string kept = cut_diff(*diff, 4096);
+  EXPECT_NE(kept.find("\n# 3 more files differ; at most 4 KiB"), std::string::npos);
+
+  const std::string again = code() + "-again", patch = again + ".patch";
+  git({"worktree", "add", "--quiet", "--detach", again, "HEAD"});
+  std::ofstream(patch) << kept;
+  const auto applied = run_program({"git", "-C", again, "apply", patch});
+  ASSERT_TRUE(applied.ok());
+  EXPECT_EQ(applied->status, 0) << applied->errors;
+  EXPECT_EQ(read(again + "/train.py"), "two\n");
+  EXPECT_EQ(read(again + "/weights"), binary + "2");
+  EXPECT_EQ(read(again + "/new one.bin"), binary + "3");
+  EXPECT_EQ(read(again + "/huge"), binary);
+  EXPECT_FALSE(fs::exists(again + "/old.bin"));
+  EXPECT_FALSE(fs::exists(again + "/a.bin"));
 }
 
 TEST_F(ArchiveTest, a_diff_that_is_too_long_is_cut_between_files_and_says_so) {
-  const auto file = [](const std::string& name, std::size_t bytes) {
-    return "diff --git a/" + name + " b/" + name + "\n@@ -0,0 +1 @@\n+" + std::string(bytes, 'x') + "\n";
+  const auto file = [](const std::string& name, std::size_t length, const std::string& kind = "@@ -0,0 +1 @@\n+") {
+    return "diff --git a/" + name + " b/" + name + "\n" + kind + std::string(length, 'x') + "\n";
+  };
+  const auto cut = [](const std::string& text, std::size_t bytes_max, std::size_t left_out = 0) {
+    return cut_diff({text, left_out}, bytes_max);
   };
   const std::string small = file("a", 100), large = file("b", 3000), last = file("c", 200);
-  EXPECT_EQ(cut_diff(small + large + last, 4096), small + large + last);
-  EXPECT_EQ(cut_diff(small + large + last, 2048),
+  EXPECT_EQ(cut(small + large + last, 4096), small + large + last);
+  EXPECT_EQ(cut(small + large + last, 2048),
             small + last + "# 1 more file differs; at most 2 KiB of a diff are kept\n");
-  EXPECT_EQ(cut_diff(large + small + large, 2048), small + "# 2 more files differ; at most 2 KiB of a diff are kept\n");
-  EXPECT_LE(cut_diff(file("d", 1980) + large, 2048).size(), 2048U);
-  EXPECT_EQ(cut_diff(large, 1024), "# 1 more file differs; at most 1 KiB of a diff are kept\n");
+  EXPECT_EQ(cut(large + small + large, 2048), small + "# 2 more files differ; at most 2 KiB of a diff are kept\n");
+  EXPECT_LE(cut(file("d", 1980) + large, 2048).size(), 2048U);
+  EXPECT_EQ(cut(large, 1024), "# 1 more file differs; at most 1 KiB of a diff are kept\n");
+  EXPECT_EQ(cut(small, 1024, 1), small + "# 1 more file differs; at most 1 KiB of a diff are kept\n");
+  const std::string binary = file("d", 1000, "GIT binary patch\nliteral 3\n");
+  EXPECT_EQ(cut(binary + file("e", 1100) + small, 2048),
+            file("e", 1100) + small + "# 1 more file differs; at most 2 KiB of a diff are kept\n")
+      << "binary files give way";
 }
 
 // ---- packing ----

@@ -10,13 +10,18 @@
 
 namespace sl::archive {
 
-// The differences from `code.commit` as `git diff` prints them, whatever the user has configured: files that git has not
-// been told of are new ones, binary files are only named. Nothing is written into the repository. Empty: there is no
-// commit, or nothing differs. The bytes are those of the files and need not be UTF-8. Errors: those of git().
-Result<std::string> diff_of(const CodeFolder& code);
+struct CodeDiff {
+  std::string text;          // its bytes are those of the files and need not be UTF-8
+  std::size_t left_out = 0;  // files that differ and are not in it
+};
 
-// Of such a diff at most `bytes_max` bytes: a file for which there is no room left is left out as a whole, and the last
-// line says how many are: "# 2 more files differ; at most 1024 KiB of a diff are kept".
-std::string cut_diff(std::string_view diff, std::size_t bytes_max);
+// The differences from `code.commit` as `git diff --binary` prints them, for `git apply`, whatever the user has
+// configured: files that git has not been told of are new ones. Binary files above `bytes_max` are left out. Nothing is
+// written into the repository. Empty: there is no commit, or nothing differs. Errors: those of git().
+Result<CodeDiff> diff_of(const CodeFolder& code, std::size_t bytes_max);
+
+// Of such a diff at most `bytes_max` bytes. A file for which there is no room left is left out as a whole, binary ones
+// before others, and the last line says how many are: "# 2 more files differ; at most 1024 KiB of a diff are kept".
+std::string cut_diff(const CodeDiff& diff, std::size_t bytes_max);
 
 }  // namespace sl::archive

@@ -49,9 +49,13 @@ class DiffColors {
 std::string diff_text(std::string_view diff, bool color) {
   std::string text;
   DiffColors colors;
+  bool is_binary = false;  // what follows is for git
   while (!diff.empty()) {
     const std::string_view line = diff.substr(0, std::min(diff.find('\n'), diff.size()));
     diff.remove_prefix(std::min(line.size() + 1, diff.size()));
+    is_binary = is_binary && !line.starts_with("diff --") && !line.starts_with("# ");
+    if (is_binary) continue;
+    is_binary = line == "GIT binary patch";
     const std::string_view begin = color ? colors.of(line) : "";
     text += fmt::format("{}{}{}\n", begin, visible(line), begin.empty() ? "" : "\x1b[0m");
   }

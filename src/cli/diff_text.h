@@ -6,7 +6,8 @@
 
 namespace sl::cli {
 
-// Its lines as visible() has them, with the colours that git gives them if `color`.
+// Its lines as visible() has them, with the colours that git gives them if `color`. Of binary files there is only that they
+// differ.
 std::string diff_text(std::string_view diff, bool color);
 
 }  // namespace sl::cli

@@ -39,6 +39,13 @@ TEST(DiffText, one_line_hunks_and_ends_in_the_middle) {
   EXPECT_EQ(diff_text("", true), "");
 }
 
+TEST(DiffText, what_only_git_can_read_of_binary_files_is_not_shown) {
+  EXPECT_EQ(diff_text("diff --git a/w b/w\nGIT binary patch\nliteral 3\nKcmYdf\n\nliteral 0\nHcmV?d00001\n\n"
+                      "diff --git a/a b/a\n# 1 more file\n",
+                      false),
+            "diff --git a/w b/w\nGIT binary patch\ndiff --git a/a b/a\n# 1 more file\n");
+}
+
 TEST(DiffText, nothing_in_it_reaches_the_terminal_as_an_order) {
   EXPECT_EQ(diff_text("+\x1b]0;title\a\r\n", false), "+^[]0;title^G^M\n");
   EXPECT_EQ(visible("a\xff\tb\xc3"), "a\xEF\xBF\xBD\tb\xEF\xBF\xBD") << "no UTF-8";

@@ -120,12 +120,12 @@ Status send_unless_there(const Context& context, const std::string& path, const 
 
 // Names the diff in the snapshot, once it is sent. The job does without one that git cannot make.
 Status add_diff(const Context& context, const archive::CodeFolder& code, wire::SnapshotSpec& snapshot) {
-  const auto diff = archive::diff_of(code);
+  const auto diff = archive::diff_of(code, wire::snapshot_diff_bytes_max);
   if (!diff.ok()) {
     std::fprintf(stderr, "warning: what was changed is not kept with the job: %s\n", diff.error().message.c_str());
     return {};
   }
-  if (diff->empty()) return {};
+  if (diff->text.empty() && diff->left_out == 0) return {};
   const FileToSend file;
   const Result<std::string> id = file.write(archive::cut_diff(*diff, wire::snapshot_diff_bytes_max));
   if (!id.ok()) return id.error();

@@ -90,13 +90,13 @@ class SnapshotTest(LabTest):
         (self.code / "sub" / "data.bin").write_bytes(b"a\0b")
         return ("diff --git a/lib.py b/lib.py\n--- a/lib.py\n+++ b/lib.py\n@@ -1 +1 @@\n-VALUE = 'one'\n+VALUE = 'two'\n"
                 'diff --git "a/neü \\033[2J.txt" "b/neü \\033[2J.txt"\nnew file mode 100644\n--- /dev/null\n+++ "b/neü \\033[2J.txt"\t\n@@ -0,0 +1 @@\n+\udcff new\r\n'
-                "diff --git a/sub/data.bin b/sub/data.bin\nnew file mode 100644\nBinary files /dev/null and b/sub/data.bin differ\n").encode(errors="surrogateescape")
+                "diff --git a/sub/data.bin b/sub/data.bin\nnew file mode 100644\nGIT binary patch\n").encode(errors="surrogateescape")
 
     def diff(self, job, *words, **more):
-        """As bytes, without the numbers that git gives contents."""
+        """As bytes, without the numbers that git gives contents, and what it makes of binary ones."""
         said = subprocess.run([PROGRAM, "show", str(job), "--diff", "--url", self.lab.url, *words], capture_output=True, **more)
         self.assertEqual(said.returncode, 0, said.stderr)
-        return re.sub(rb"^index .*\n", b"", said.stdout, flags=re.M)
+        return re.sub(rb"^index .*\n|(?<=^GIT binary patch\n)(.*\n)+?\n(.*\n)+?\n", b"", said.stdout, flags=re.M)
 
     def refused(self, method, path, body=None, headers=None):
         status, _, text = self.lab.request(method, f"/api/v1/{path}", body, headers)
@@ -120,11 +120,9 @@ class SnapshotTest(LabTest):
         self.assertNotIn("\x1b[2J", on_terminal)
         clean = self.lab.folder / "clean"
         git(self.code, "worktree", "add", "--detach", clean, "HEAD")
-        (self.code / "sub" / "data.bin").unlink()  # of which there is only the name
-        again, _ = self.submit("--hold", "--snapshot", "git", "--", "true")
-        whole = subprocess.run([PROGRAM, "show", str(again), "--diff", "--url", self.lab.url], capture_output=True).stdout
+        whole = subprocess.run([PROGRAM, "show", str(job), "--diff", "--url", self.lab.url], capture_output=True).stdout
         subprocess.run(["git", "-C", str(clean), "apply", "-"], input=whole, check=True, capture_output=True)
-        for name in ("lib.py", "neü \x1b[2J.txt"):
+        for name in ("lib.py", "neü \x1b[2J.txt", "sub/data.bin"):
             self.assertEqual((clean / name).read_bytes(), (self.code / name).read_bytes())
         self.lab.kill(self.lab.controller)
         self.assertEqual(self.diff(job, "--data", str(self.lab.folder / "controller")), expected, "from the data folder alone")
@@ -133,7 +131,7 @@ class SnapshotTest(LabTest):
         expected = self.change()
         job, _ = self.submit("--hold", "--snapshot", "git", "--", "true")
         program = ("import schedulearn, sys\nclient = schedulearn.Client(sys.argv[1])\nfirst = client.submit(command='true', snapshot='git', hold=True)['id']\n"
-                   "open('lib.py', 'w').write('x' * (2 << 20))\nsecond = client.submit(command='true', snapshot='git', hold=True)['id']\nprint(first, second)\nprint(client.diff(second)[-70:])\n")
+                   "open('lib.py', 'w').write('x' * (2 << 20))\nopen('large.bin', 'wb').write(bytes(2 << 20))\nsecond = client.submit(command='true', snapshot='git', hold=True)['id']\nprint(first, second)\nprint(client.diff(second)[-70:])\n")
         path = str(pathlib.Path(__file__).resolve().parents[2] / "python")
         said = subprocess.run(["/usr/bin/python3", "-B", "-c", program, self.lab.url], cwd=self.code, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
         self.assertEqual(0, said.returncode, said.stderr)
@@ -141,7 +139,7 @@ class SnapshotTest(LabTest):
         for key in ("diff", "commit", "changed", "dirty_files"):
             self.assertEqual(self.lab.job(first)["snapshot"][key], self.lab.job(job)["snapshot"][key])
         self.assertEqual(self.diff(first), expected)
-        self.assertIn("\n# 1 more file differs; at most 1024 KiB of a diff are kept\n", said.stdout)
+        self.assertIn("\n# 2 more files differ; at most 1024 KiB of a diff are kept\n", said.stdout)
         cut, _ = self.submit("--hold", "--snapshot", "git", "--", "true")
         self.assertEqual(self.lab.job(second)["snapshot"]["diff"], self.lab.job(cut)["snapshot"]["diff"], "cut alike")
         self.assertIn(b"data.bin", self.diff(cut))

@@ -71,6 +71,22 @@ new mode 100755
   );
 });
 
+test('what only git can read of a binary file is not shown', () => {
+  const { files, notes } = parseDiff(
+    'diff --git a/w b/w\nindex 1..2 100644\nGIT binary patch\nliteral 3\nKcmYdf\n\nliteral 0\nHcmV?d00001\n\n' +
+      'diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-y\n+z\n# 1 more file differs\n'
+  );
+  assert.deepEqual(
+    files.map(({ name, rows }) => [name, rows.length]),
+    [
+      ['w', 1],
+      ['a', 3]
+    ]
+  );
+  assert.equal(files[0]?.rows[0]?.text, 'A binary file: git apply makes it what it was.');
+  assert.deepEqual(notes, ['1 more file differs']);
+});
+
 test('names are read as git has quoted them, and what a terminal would obey has a sign', () => {
   assert.equal(unquoted('"ne\\303\\274 \\"1\\"\\t"'), 'neü "1"\t');
   assert.equal(unquoted('"訓\\n"'), '訓\n');

@@ -23,6 +23,7 @@ export interface Diff {
   notes: string[]; // of the whole: what was left out
 }
 
+const binaryPatch = 'GIT binary patch'; // the rest of the file is for git
 const kinds: Record<string, DiffRow['kind']> = { '+': 'added', '-': 'removed', ' ': 'same', '': 'same' };
 const letters: Record<string, number> = { a: 7, b: 8, t: 9, n: 10, v: 11, f: 12, r: 13 };
 
@@ -64,6 +65,7 @@ function readHeader(file: DiffFile, line: string): void {
   else if (line.startsWith('new file mode')) file.state = 'new';
   else if (line.startsWith('deleted file mode')) file.state = 'removed';
   else if (line.startsWith('Binary files ')) addNote(file, 'A binary file: what it differs in is not kept.');
+  else if (line === binaryPatch) addNote(file, 'A binary file: git apply makes it what it was.');
   else if (/^(rename|copy) to /.test(line)) file.name = shownName(line.replace(/^\w+ to /, ''));
   else if (!/^(index|similarity index|dissimilarity index) /.test(line)) addNote(file, line);
 }
@@ -78,6 +80,7 @@ export function parseDiff(text: string): Diff {
   let after = 0;
   let beforeEnd = 0; // of the lines that the place has told of
   let afterEnd = 0;
+  let isBinary = false;
   const isInside = (): boolean => before < beforeEnd || after < afterEnd;
   for (const line of text.replace(/\n$/, '').split('\n')) {
     const kind = kinds[line.slice(0, 1)];
@@ -97,6 +100,7 @@ export function parseDiff(text: string): Diff {
       file = { name: nameIn(line), was: null, state: 'changed', rows: [], added: 0, removed: 0 };
       diff.files.push(file);
       beforeEnd = afterEnd = 0;
+      isBinary = false;
     } else if (file && place) {
       before = Number(place[1]);
       after = Number(place[3]);
@@ -105,7 +109,10 @@ export function parseDiff(text: string): Diff {
       file.rows.push({ kind: 'place', before: null, after: null, text: withSigns(line) });
     } else if (!file || line.startsWith('# ')) {
       if (line !== '') diff.notes.push(withSigns(line.replace(/^# /, '')));
-    } else readHeader(file, line);
+    } else if (!isBinary) {
+      readHeader(file, line);
+      isBinary = line === binaryPatch;
+    }
   }
   if (isInside()) diff.notes.push('It ends in the middle.');
   return diff;
