@@ -21,6 +21,13 @@ namespace {
 
 using SharedTrace = std::shared_ptr<const trace::Trace>;
 
+// The ends of the range become numbers that the job names; the GPUs it asks for are one of them.
+void keep_to_allowed(const std::vector<int>& counts, trace::TraceDetails& details) {
+  if (counts.empty()) return;
+  details.gpus_min = *std::ranges::lower_bound(counts, details.gpus_min);
+  details.gpus_max = *(std::ranges::upper_bound(counts, details.gpus_max) - 1);
+}
+
 Status make_elastic(trace::Trace& trace, const Elastic& elastic) {
   const auto model = trace::find_profile(elastic.profile);
   if (!model.ok()) return model.error();
@@ -34,6 +41,7 @@ Status make_elastic(trace::Trace& trace, const Elastic& elastic) {
       trace::TraceDetails details = before ? *before : trace::TraceDetails{};
       details.gpus_min = std::max(1, static_cast<int>(std::floor(job.gpus * elastic.low)));
       details.gpus_max = std::max(job.gpus, static_cast<int>(std::ceil(job.gpus * elastic.high)));
+      if (details.model) keep_to_allowed(details.model->gpu_counts_allowed, details);
       if (!details.model) details.model = *model;
       trace.details.push_back(std::move(details));
     }

@@ -371,12 +371,21 @@ class Reader {
   std::uint32_t last_user_index_ = 0;
 };
 
+// The most GPUs within the limit that the job may run on; 0: it names none that small.
+int clipped_gpus(const TraceDetails* details, int gpus_max) {
+  if (!details || !details->model || details->model->gpu_counts_allowed.empty()) return gpus_max;
+  const std::vector<int>& counts = details->model->gpu_counts_allowed;
+  const auto above = std::ranges::upper_bound(counts, gpus_max);
+  return above == counts.begin() ? 0 : *(above - 1);
+}
+
 // Whether the job stays in the trace; its width or length may be changed.
-bool fit_job(TraceJob& job, const TraceOptions& options, TraceReport& report) {
+bool fit_job(TraceJob& job, const TraceDetails* details, const TraceOptions& options, TraceReport& report) {
   if (job.gpus == 0 && !options.keeps_without_gpus) return ++report.dropped_without_gpus, false;
   if (job.gpus > options.gpus_max) {
-    if (options.oversize == Oversize::drop) return ++report.dropped_oversize, false;
-    job.gpus = options.gpus_max;
+    const int clipped = options.oversize == Oversize::clip ? clipped_gpus(details, options.gpus_max) : 0;
+    if (clipped == 0) return ++report.dropped_oversize, false;
+    job.gpus = clipped;
     ++report.clipped_gpus;
   }
   const Duration clipped = std::min(std::max(job.duration, options.duration_min), options.duration_max);
@@ -504,7 +513,7 @@ Result<Trace> finish_trace(Trace trace, const TraceOptions& options) {
   for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
     TraceJob job = trace.jobs[i];
     if (job.gpus > options.gpus_max && options.oversize == Oversize::fail) return too_wide(job, options);
-    if (!fit_job(job, options, trace.report)) continue;
+    if (!fit_job(job, trace.details_of(job), options, trace.report)) continue;
     if (kept > 0 && job.submitted < trace.jobs[kept - 1].submitted) trace.report.was_unsorted = true;
     trace.jobs[kept++] = job;
   }

@@ -172,6 +172,22 @@ TEST(Traces, count_what_they_drop_and_clip) {
   EXPECT_EQ(trace->jobs.front().id(), "d");
 }
 
+TEST(Traces, clip_to_the_largest_number_of_gpus_within_the_limit_that_a_job_names) {
+  TraceOptions options;
+  options.gpus_max = 8;
+  options.oversize = Oversize::clip;
+  const auto trace = parse_trace(
+      "job_id,submit_time_s,gpus,duration_s,gpus_allowed\na,0,16,5,4|16\nb,0,16,5,\nc,0,16,5,10|16\nd,0,2,5,2|16\n",
+      options);
+  ASSERT_TRUE(trace.ok());
+  ASSERT_EQ(trace->jobs.size(), 3u);
+  EXPECT_EQ(trace->jobs[0].gpus, 4);
+  EXPECT_EQ(trace->jobs[1].gpus, 8);
+  EXPECT_EQ(trace->jobs[2].gpus, 2);
+  EXPECT_EQ(trace->report.clipped_gpus, 2);
+  EXPECT_EQ(trace->report.dropped_oversize, 1);
+}
+
 TEST(Traces, may_have_a_byte_order_mark_crlf_quotes_and_empty_lines) {
   const Trace trace =
       good("\xEF\xBB\xBF\"job_id\",submit_time_s,\"gpus\",duration_s\r\n\r\n\"a,b\",\"0\",1,5\r\n\nc,1,2,6");
