@@ -169,17 +169,21 @@ class World : private Journal, private Fleet {
   }
 
   // Nothing runs, no event is to come, and the policy only asks to be woken again. It may have its reasons to wait, but
-  // not for ever, nor for jobs that these servers cannot run.
+  // not for ever, nor for jobs that these servers cannot run. Jobs may need a server that is lost, so the time counts
+  // from when all are up; that they come and go afterwards changes nothing.
   bool waits_in_vain() {
     constexpr std::int64_t looked_at_every = 10'000;
-    const bool idle = !core_.has_active() && next_arrival_ == trace_.jobs.size() && faults_.all_up();
-    idle_wakes_ = idle ? idle_wakes_ + 1 : 0;
-    if (idle_wakes_ == 1) idle_since_ = now_;
-    if (!idle || idle_wakes_ % looked_at_every != 0) return false;
+    const bool all_up = faults_.all_up();
+    if (core_.has_active() || next_arrival_ < trace_.jobs.size() || next_switch_ < switches_.size() ||
+        (faults_.any_planned() && !all_up))
+      return idle_wakes_ = 0, false;
+    if (++idle_wakes_ == 1) idle_since_ = now_, had_all_servers_ = false;
+    if (all_up && !had_all_servers_) idle_since_ = now_, had_all_servers_ = true;
     const Duration idle_for = now_ - idle_since_;
-    if (idle_for < idle_most && idle_wakes_ < settings_.idle_wakes_most && !core_.waiting().empty()) return false;
-    result_.idle_at_end = idle_for;
-    return true;
+    const bool no_use = idle_wakes_ % looked_at_every == 0 && all_up && core_.waiting().empty();
+    const bool too_long = (had_all_servers_ && idle_for >= idle_most) || idle_wakes_ >= settings_.idle_wakes_most;
+    if (no_use || too_long) result_.idle_at_end = idle_for;
+    return no_use || too_long;
   }
 
   // A policy that asks to be woken at once again and again, and decides nothing, would never let its jobs end.
@@ -563,12 +567,13 @@ class World : private Journal, private Fleet {
   std::vector<std::shared_ptr<const JobModel>> models_;
   std::vector<ServerDescription> descriptions_;
   static constexpr Duration idle_most = Duration::whole_seconds(30 * 86'400);
-  std::int64_t idle_wakes_ = 0;
+  std::int64_t idle_wakes_ = 0;   // in a row
+  bool had_all_servers_ = false;  // at one of them
+  Instant idle_since_;
   static constexpr Duration haste = Duration::milliseconds(10);
   static constexpr int hasty_wakes_most = 100'000;
   bool is_hasty_ = false;  // the policy asked for the next decision, and soon
   int hasty_wakes_ = 0;    // in a row, without a decision
-  Instant idle_since_;
   std::size_t next_arrival_ = 0, next_switch_ = 0;
   std::size_t ended_ = 0;  // jobs that finished, failed for good or were rejected
   Instant now_;

@@ -336,11 +336,13 @@ TEST(IdleCluster, is_given_up_where_no_waiting_job_could_ever_run) {
 // Asks to be woken for ever and starts nothing.
 class Idler : public Policy {
  public:
+  explicit Idler(Duration every = Duration::whole_seconds(1)) : every_(every) {}
   void attach(const Snapshot&) override {}
   void notice(const Snapshot&, NoticeKind, JobIndex) override {}
-  void decide(const Snapshot& snapshot, Plan& plan) override {
-    plan.wake_at(snapshot.now + Duration::whole_seconds(1));
-  }
+  void decide(const Snapshot& snapshot, Plan& plan) override { plan.wake_at(snapshot.now + every_); }
+
+ private:
+  Duration every_;
 };
 
 TEST(IdleCluster, is_given_up_after_a_month) {
@@ -349,6 +351,28 @@ TEST(IdleCluster, is_given_up_after_a_month) {
   const SimulationResult result = simulate(trace_of("a,0,1,100\n"), std::make_unique<Idler>(), settings);
   EXPECT_EQ(result.unfinished, 1);
   EXPECT_NEAR(result.idle_at_end.to_seconds() / 86'400, 30, 0.2);
+}
+
+TEST(IdleCluster, is_given_up_after_a_month_though_servers_come_and_go) {
+  SimulationSettings settings;
+  settings.cluster = Cluster::uniform(4, 4);
+  settings.cluster.faults.server_mtbf = Duration::whole_seconds(86'400);
+  settings.cluster.faults.server_repair = Duration::whole_seconds(3600);
+  const Duration every = Duration::whole_seconds(36'000);
+  const SimulationResult result = simulate(trace_of("a,0,1,100\n"), std::make_unique<Idler>(every), settings);
+  EXPECT_EQ(result.unfinished, 1);
+  EXPECT_NEAR(result.idle_at_end.to_seconds() / 86'400, 30, 0.5);
+}
+
+TEST(IdleCluster, waits_longer_than_a_month_for_a_server_that_is_to_come_back) {
+  constexpr double day_s = 86'400;
+  SimulationSettings settings;
+  settings.cluster = Cluster::uniform(2, 1);
+  settings.cluster.events = {{Instant::at_seconds(1), "gpu1", true}, {Instant::at_seconds(60 * day_s), "gpu1", false}};
+  const trace::Trace trace = trace_of("a,2,2,100\n");
+  const SimulationResult result = simulate(trace, std::move(*make_policy("lyapunov", {{"slot_s", "100"}})), settings);
+  EXPECT_EQ(result.unfinished, 0);
+  EXPECT_GE(finish_s(result, 0), 60 * day_s);
 }
 
 TEST(Switches, of_the_policy_take_effect_at_their_time) {
