@@ -37,5 +37,11 @@ TEST_F(ElasticJobs, get_no_number_of_gpus_that_they_do_not_name) {
   }
 }
 
+TEST_F(ElasticJobs, have_the_speeds_of_the_profile_whatever_else_they_state) {
+  const Elastic elastic = {.low = 1, .high = 2, .profile = "speedup:1|1.25"};
+  for (const char* row : {"a,0,1,100,,\n", "a,0,1,100,,10\n", "a,0,1,100,1|2,\n"})
+    EXPECT_EQ(run("elastic_fifo", row, elastic, 1, 2).makespan_s, 80) << row;
+}
+
 }  // namespace
 }  // namespace sl::study

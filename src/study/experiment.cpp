@@ -28,6 +28,14 @@ void keep_to_allowed(const std::vector<int>& counts, trace::TraceDetails& detail
   details.gpus_max = *(std::ranges::upper_bound(counts, details.gpus_max) - 1);
 }
 
+// What the job states about its training, with the speeds of the profile if it states none.
+std::shared_ptr<const JobModel> with_speeds(const std::shared_ptr<const JobModel>& stated,
+                                            const std::shared_ptr<const JobModel>& profile) {
+  if (!stated) return profile;
+  if (stated->speed_curve.is_measured()) return stated;
+  return std::make_shared<const JobModel>(completed(*stated, *profile));
+}
+
 Status make_elastic(trace::Trace& trace, const Elastic& elastic) {
   const auto model = trace::find_profile(elastic.profile);
   if (!model.ok()) return model.error();
@@ -42,7 +50,7 @@ Status make_elastic(trace::Trace& trace, const Elastic& elastic) {
       details.gpus_min = std::max(1, static_cast<int>(std::floor(job.gpus * elastic.low)));
       details.gpus_max = std::max(job.gpus, static_cast<int>(std::ceil(job.gpus * elastic.high)));
       if (details.model) keep_to_allowed(details.model->gpu_counts_allowed, details);
-      if (!details.model) details.model = *model;
+      if (!details.profile) details.model = with_speeds(details.model, *model);
       trace.details.push_back(std::move(details));
     }
     job.details = at->second;
