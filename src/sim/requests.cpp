@@ -47,15 +47,37 @@ std::shared_ptr<const Prerequisites> Prerequisite::of(const trace::TraceJob& job
   return std::make_shared<const Prerequisites>(std::move(made));
 }
 
-JobRequest request_of(const trace::Trace& trace, const trace::TraceJob& job, const Cluster& cluster) {
+Requests::Requests(const trace::Trace& trace, const Cluster& cluster) : trace_(trace), cluster_(cluster) {
+  const std::vector<ServerDescription> servers = cluster.descriptions();
+  widest_.reserve(trace.details.size());
+  for (const trace::TraceDetails& details : trace.details) widest_.push_back(widest_for(details, servers));
+}
+
+int Requests::widest_for(const trace::TraceDetails& details, const std::vector<ServerDescription>& servers) const {
+  const ServerChoice chosen(details.on, details.not_on);
+  if (cluster_.is_pool || (details.gpu_types.empty() && chosen.is_any())) return cluster_.gpus_per_server_max();
+  int widest = 0;
+  auto server = servers.begin();
+  for (const ServerKind& kind : cluster_.kinds) {
+    const auto end = server + kind.count;
+    const bool is_of_type = details.gpu_types.empty() || std::ranges::count(details.gpu_types, kind.gpu_type) > 0;
+    if (is_of_type && kind.gpus > widest && std::any_of(server, end, [&](const auto& s) { return chosen.allows(s); }))
+      widest = kind.gpus;
+    server = end;
+  }
+  return widest;
+}
+
+JobRequest Requests::of(const trace::TraceJob& job) const {
   JobRequest request;
   request.submitted = job.submitted;
   request.gpus = request.gpus_min = request.gpus_max = job.gpus;
   request.capability = Capability::checkpoint;
-  if (const trace::TraceDetails* details = trace.details_of(job)) add(*details, cluster.gpus(), request);
+  const trace::TraceDetails* details = trace_.details_of(job);
+  if (details) add(*details, cluster_.gpus(), request);
   if (!request.needs_gpus() && request.demand[Resource::cpu] == 0) request.demand[Resource::cpu] = cpus_without_gpus;
-  request.servers_max =
-      !cluster.is_pool && request.gpus_max <= cluster.gpus_per_server_max() ? 1 : any_number_of_servers;
+  const int widest = details ? widest_[job.details] : cluster_.gpus_per_server_max();
+  request.servers_max = !cluster_.is_pool && request.gpus_max <= widest ? 1 : any_number_of_servers;
   return request;
 }
 
@@ -98,13 +120,14 @@ ServerTable servers_of(const Cluster& cluster, Names<GpuTypeIndex>& gpu_types) {
 std::map<Lack, Impossible> leave_out_impossible(trace::Trace& trace, const Cluster& cluster) {
   Names<GpuTypeIndex> gpu_types;
   const ServerTable servers = servers_of(cluster, gpu_types);
+  const Requests requests(trace, cluster);
   std::map<std::pair<std::uint32_t, int>, Verdict> known;  // details, GPUs
   std::map<Lack, Impossible> impossible;
   const auto verdict_on = [&](const trace::TraceJob& job) {
     const trace::TraceDetails* details = trace.details_of(job);
     const auto [at, is_new] = known.try_emplace({job.details, job.gpus});
     if (!is_new) return at->second;
-    JobRequest request = request_of(trace, job, cluster);
+    JobRequest request = requests.of(job);
     if (details) {
       request.model = details->model;
       for (const std::string& type : details->gpu_types) request.gpu_types.push_back(gpu_types.intern(type));
@@ -134,10 +157,11 @@ MissingFacts missing_facts(const trace::Trace& trace, const Cluster& cluster, bo
     ++count;
   }
   MissingFacts missing;
+  const Requests requests(trace, cluster);
   ToldModels models(knows_durations);
   Names<GpuTypeIndex> gpu_types;
   for (const auto& [key, jobs] : alike) {
-    JobRequest request = request_of(trace, *jobs.first, cluster);
+    JobRequest request = requests.of(*jobs.first);
     if (const trace::TraceDetails* details = trace.details_of(*jobs.first))
       request.model = models.of(*details, gpu_types);
     set_demand(request, cluster);

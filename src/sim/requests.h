@@ -11,8 +11,19 @@
 
 namespace sl::sim {
 
-// The request without what a core interns (id, user, family, GPU types) and without its model.
-JobRequest request_of(const trace::Trace& trace, const trace::TraceJob& job, const Cluster& cluster);
+// The requests of a trace's jobs without what a core interns (id, user, family, GPU types) and without their models.
+class Requests {
+ public:
+  Requests(const trace::Trace& trace, const Cluster& cluster);  // both must outlive it
+  JobRequest of(const trace::TraceJob& job) const;
+
+ private:
+  int widest_for(const trace::TraceDetails& details, const std::vector<ServerDescription>& servers) const;
+
+  const trace::Trace& trace_;
+  const Cluster& cluster_;
+  std::vector<int> widest_;  // GPUs of the largest server that a job may use, by its details
+};
 
 // Jobs of a trace have the numbers of their places, from 1. An array is submitted as a group (core/groups.h), whose own number
 // is beyond those of all jobs.

@@ -43,6 +43,7 @@ class World : private Journal, private Fleet {
         trainings_(trace.jobs.size()),
         behaviours_(trace, cluster_),
         told_models_(settings.knows_durations),
+        requests_(trace, cluster_),
         prerequisite_(trace),
         known_(trace, trainings_, cluster_.costs,
                !Speeds::depend_on_others(trace, cluster_) && cluster_.has_one_speed() && !behaviours_.any(),
@@ -364,7 +365,7 @@ class World : private Journal, private Fleet {
 
   JobRequest request_of(std::size_t at) const {
     const trace::TraceJob& job = trace_.jobs[at];
-    JobRequest request = sim::request_of(trace_, job, cluster_);
+    JobRequest request = requests_.of(job);
     request.id = id_of(at);
     request.user = users_[job.user];
     request.preemptible = !settings_.like_live;
@@ -543,6 +544,7 @@ class World : private Journal, private Fleet {
   Trainings trainings_;
   Behaviours behaviours_;
   ToldModels told_models_;
+  Requests requests_;
   Prerequisite prerequisite_;
   KnownDurations known_;
   RequestEstimates estimates_;

@@ -213,7 +213,7 @@ class Adviser {
   }
   JobRequest request_of(forecast::Present& present, std::size_t index) {
     const trace::TraceJob& job = trace_.jobs[index];
-    JobRequest request = sim::request_of(trace_, job, world_.cluster);
+    JobRequest request = requests_.of(job);
     request.id = JobId(static_cast<std::int64_t>(index) + 1);
     request.prerequisites = prerequisite_.of(job);
     request.user = present.users.intern(trace_.users[job.user]);
@@ -238,6 +238,7 @@ class Adviser {
 
   const trace::Trace& trace_;
   const sim::SimulationSettings& world_;
+  sim::Requests requests_{trace_, world_.cluster};
   sim::Prerequisite prerequisite_{trace_};
   GivenParameters given_;
   AutoParameters parameters_;

@@ -79,6 +79,24 @@ TEST_F(ImpossibleJobs, are_none_where_fewer_of_a_servers_gpus_have_enough_cpus_f
   }
 }
 
+TEST_F(ImpossibleJobs, are_none_that_are_wider_than_every_server_they_may_use) {
+  const std::string servers =
+      "[[servers]]\ncount = 3\ngpus = 4\ngpu_type = \"V100\"\n[[servers]]\nname = \"big\"\ngpus = 8\ngpu_type = "
+      "\"A100\"\n";
+  const char* const rows[] = {"a,0,8,100,,,V100,\n", "a,0,8,100,,,,big0\n", "a,0,8,100,7,10,V100,\n",
+                              "a,0,7,100,,,,big0\n"};
+  for (const char* row : rows) {
+    std::ofstream(folder_ / "t.csv") << "job_id,submit_time_s,gpus,duration_s,gpus_min,gpus_max,gpu_type,not_on\n"
+                                     << row << "b,1,8,100,,,A100,\nc,2,4,100,,,V100,\n";
+    for (const PolicyEntry& entry : policies()) {
+      const auto result = run(settings(entry.info.name, servers));
+      ASSERT_TRUE(result.ok()) << result.error().message;
+      EXPECT_EQ(result->jobs, 3) << row;
+      EXPECT_EQ(result->rows.front().metrics.unfinished, 0) << entry.info.name << ": " << row;
+    }
+  }
+}
+
 TEST_F(ImpossibleJobs, under_one_policy_are_named_with_what_they_lack) {
   std::ofstream(folder_ / "t.csv") << "job_id,submit_time_s,gpus,duration_s,gpus_min,gpus_max,gpu_type\n"
                                       "a,0,4,100,1,4,A\nb,10,1,50,,,\n";
@@ -86,7 +104,7 @@ TEST_F(ImpossibleJobs, under_one_policy_are_named_with_what_they_lack) {
   ASSERT_TRUE(result.ok()) << result.error().message;
   EXPECT_EQ(result->rows.front().metrics.unfinished, 1);
   EXPECT_EQ(result->rows.front().first_unfinished,
-            "a: under this policy it needs 4 GPUs on one server, the largest server has 2");
+            "a: under this policy it needs 4 GPUs, all servers together have 2");
 }
 
 TEST_F(ImpossibleJobs, are_an_error_if_the_user_wants_to_know) {

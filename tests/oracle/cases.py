@@ -39,9 +39,9 @@ def some_servers(random, most=4, types=True):
 
 
 def has_room(row, servers, gpus):
-    """Whether the job could ever run: on one server if it fits on the widest, else on several."""
+    """Whether the job could ever run: on one server if it fits on the widest of its type, else on several."""
     rooms = [n for n, kind in servers if not row.get("gpu_type") or kind in row["gpu_type"]]
-    single = row.get("gpus_max", row["gpus"]) <= max(n for n, _ in servers)
+    single = row.get("gpus_max", row["gpus"]) <= max(rooms, default=0)
     return (max(rooms, default=0) if single else sum(rooms)) >= gpus
 
 

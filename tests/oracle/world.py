@@ -7,14 +7,15 @@ NEVER = 10**18
 
 
 class Job:
-    def __init__(self, number, row, widest):
+    def __init__(self, number, row, servers):
         self.number, self.id, self.submitted, self.gpus = number, row["job_id"], row["submit_time"], row["gpus"]
         self.length = self.left = row["duration"]  # on as many GPUs as it asks for
         self.estimate = row.get("est_duration", self.length)
         self.least, self.most = row.get("gpus_min", self.gpus), row.get("gpus_max", self.gpus)
         self.priority, self.types = row.get("priority", 0), row.get("gpu_type", [])
         self.array, self.max_running = row.get("array"), row.get("max_running", NEVER)
-        self.single = self.most <= widest  # fits on one server, so it stays on one
+        widest = max((gpus for gpus, kind in servers if not self.types or kind in self.types), default=0)
+        self.single = self.most <= widest  # fits on one server that it may use, so it stays on one
         self.on = {}  # server: GPUs
         self.started = self.finished = self.last_start = self.works_from = None
         self.service = self.preemptions = 0
@@ -43,7 +44,7 @@ class World:
         self.servers, self.restart = servers, restart  # servers: pairs of GPUs and type
         self.free = [gpus for gpus, _ in servers]
         rows = sorted(rows, key=lambda row: row["submit_time"])  # equal ones keep their order
-        self.jobs = [Job(number, row, max(self.free)) for number, row in enumerate(rows)]
+        self.jobs = [Job(number, row, servers) for number, row in enumerate(rows)]
         self.now = 0
 
     def waiting(self):

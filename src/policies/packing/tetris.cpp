@@ -183,11 +183,12 @@ class Tetris : public QueuePolicy<RankKey> {
     return std::tie(a.key.submitted, a.key.id) < std::tie(b.key.submitted, b.key.id);
   }
 
-  // Jobs that need GPUs alone are asked often.
+  // Jobs that need any GPUs alone are asked often.
   static bool waits_for_one(const Snapshot& snapshot, const JobRequest& request) {
     if (request.single_server()) return true;
     if (request.gpus > snapshot.free.gpus_per_server_max()) return false;
-    return request.demand.is_zero() || could_be_on_one(snapshot.servers, request, request.gpus);
+    const bool any_gpus_do = request.demand.is_zero() && request.takes_any_server();
+    return any_gpus_do || could_be_on_one(snapshot.servers, request, request.gpus);
   }
 
   static bool start_over_several(const Snapshot& snapshot, JobIndex job, Trial& trial, Plan& plan) {
