@@ -93,7 +93,7 @@ class DefaultPods : public ArrivalPolicy {
     for (const auto& [id, gpus] : bindings.of) set_first(waiting_.at(id.value), gpus.count());
     Cursor cursor;
     bind(snapshot, cursor, bindings, trial);
-    if (is_deadlocked(snapshot, bindings)) {
+    if (is_deadlocked(snapshot, bindings, trial.free())) {
       resolve(snapshot, cursor, bindings, trial, plan);
     } else {
       bindings.deadlocked = {};
@@ -317,17 +317,18 @@ class DefaultPods : public ArrivalPolicy {
     return pods >= pods_needed(request) && may_run_on(request, pods);
   }
 
-  bool is_deadlocked(const Snapshot& snapshot, const Bindings& bindings) const {
+  // `free`: what the pods that are bound leave.
+  bool is_deadlocked(const Snapshot& snapshot, const Bindings& bindings, const FreeGpus& free) const {
     if (!snapshot.active.empty() || bindings.of.empty()) return false;
     return std::ranges::none_of(bindings.of, [&](const auto& binding) {  // everything that fits has been bound
-      return has_enough_pods(snapshot.job(waiting_.at(binding.first.value)).request, binding.second.count());
+      return may_start(snapshot.job(waiting_.at(binding.first.value)).request, binding.second, free);
     });
   }
 
   void resolve(const Snapshot& snapshot, Cursor& cursor, Bindings& bindings, Trial& trial, Plan& plan) {
     if (!bindings.deadlocked.happened()) bindings.deadlocked = snapshot.now;
     const bool due = timeout_.us > 0 && snapshot.now >= bindings.deadlocked + timeout_;
-    while (due && bindings.of.size() > 1 && is_deadlocked(snapshot, bindings)) {
+    while (due && bindings.of.size() > 1 && is_deadlocked(snapshot, bindings, trial.free())) {
       const JobIndex youngest = youngest_holder(snapshot, bindings);
       const JobRequest& request = snapshot.job(youngest).request;
       give(bindings.of.at(request.id), request, trial);
@@ -335,7 +336,7 @@ class DefaultPods : public ArrivalPolicy {
       set_first(youngest, no_pod);
       bind(snapshot, cursor, bindings, trial, youngest_holder(snapshot, bindings));
     }
-    if (!is_deadlocked(snapshot, bindings)) return;
+    if (!is_deadlocked(snapshot, bindings, trial.free())) return;
     for (const JobIndex index : snapshot.waiting) {
       if (bindings.of.contains(snapshot.job(index).request.id)) plan.defer(index, ReasonCode::gang_incomplete);
     }
@@ -361,13 +362,17 @@ class DefaultPods : public ArrivalPolicy {
     return has;
   }
 
+  static bool may_start(const JobRequest& request, const Allocation& gpus, const FreeGpus& free) {
+    return has_enough_pods(request, gpus.count()) && has_resources(request, gpus, free);
+  }
+
   void start(const Snapshot& snapshot, Bindings& bindings, Trial& trial, Plan& plan) const {
     std::erase_if(bindings.of, [&](const auto& binding) {
       const JobIndex index = waiting_.at(binding.first.value);
       const Job& job = snapshot.job(index);
       const JobRequest& request = job.request;
       const Allocation& gpus = binding.second;
-      if (!has_enough_pods(request, gpus.count()) || !has_resources(request, gpus, trial.free())) return false;
+      if (!may_start(request, gpus, trial.free())) return false;
       const std::size_t bound = trial.mark();
       give(gpus, request, trial);
       // A frozen job continues on its own GPUs, wherever its pods were bound.

@@ -39,8 +39,9 @@ JobRequest scheduler_server_worker() {
 
 // Servers 0, 1, … with that many GPUs and CPUs.
 struct WithCpus : Cluster {
-  explicit WithCpus(const std::vector<std::pair<int, double>>& servers, const GivenParameters& parameters = {})
-      : Cluster({}, "gang", parameters) {
+  explicit WithCpus(const std::vector<std::pair<int, double>>& servers, const GivenParameters& parameters = {},
+                    const std::string& policy = "gang")
+      : Cluster({}, policy, parameters) {
     for (const auto& [gpus, cpus] : servers) {
       ServerDescription server;
       server.name = std::to_string(core.servers().size());
@@ -198,6 +199,21 @@ TEST(DefaultPods, a_deadlock_is_reported_and_ends_after_its_timeout) {
     return;
   }
   FAIL() << "twenty draws without a deadlock";
+}
+
+TEST(DefaultPods, jobs_with_enough_pods_and_too_few_cpus_for_them_are_deadlocked_too) {
+  WithCpus cluster({{4, 16}, {4, 16}}, {}, "default");
+  JobRequest wide = elastic(2, 8), rigid = gpus(5);
+  wide.demand[Resource::cpu] = 30, rigid.demand[Resource::cpu] = 10;
+  wide.servers_max = rigid.servers_max = any_number_of_servers;
+  cluster.feed(ServerDrained{"0", true}).feed(ServerDrained{"1", true}).submit(1, wide).submit(2, rigid);
+  cluster.feed(ServerDrained{"0", false}).feed(ServerDrained{"1", false});
+  ASSERT_TRUE(cluster.core.active().empty());
+  EXPECT_EQ(cluster.core.explain(cluster.core.find(JobId(1))), ReasonCode::gang_incomplete);
+  cluster.at(300).turn();
+  EXPECT_EQ(cluster.state(1), JobState::running);
+  cluster.finish(1);
+  EXPECT_EQ(cluster.state(2), JobState::running);
 }
 
 TEST(DefaultPods, spreads_over_servers) {
