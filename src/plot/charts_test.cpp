@@ -75,6 +75,18 @@ TEST(Histories, count_the_jobs_that_wait) {
   EXPECT_NE(figure->summary.find("fifo 0.75"), std::string::npos) << figure->summary;  // 30 of 40 s
 }
 
+TEST(Histories, have_jobs_without_gpus_that_run_and_hold_nothing) {
+  const auto history =
+      parse_history("events.csv",
+                    "at_s,event,job_id,gpus,where\n0,server,,2,gpu0\n0,submit,a,0,\n10,start,a,0,\n20,submit,b,1,\n"
+                    "20,start,b,1,gpu0:0\n30,finish,a,0,\n40,finish,b,1,\n");
+  ASSERT_TRUE(history.ok()) << history.error().message;
+  EXPECT_EQ(history->jobs, 2U);
+  ASSERT_EQ(history->holdings.size(), 1U);
+  EXPECT_EQ(history->holdings[0].job, "b");
+  EXPECT_EQ(waiting_of(*history, {0, 20}).points, (std::vector<Point>{{0, 1}, {10, 1}, {10, 0}, {20, 0}}));
+}
+
 TEST(Histories, say_the_line_of_what_they_cannot_read) {
   const auto line_of = [](const char* row) -> std::string {
     const auto history = parse_history("e.csv", std::string("at_s,event,job_id,gpus,where\n0,server,,2,gpu0\n") + row);

@@ -143,6 +143,7 @@ Status HistoryReader::on_start(const std::string& job) {
   Result<std::vector<GpuPiece>> gpus = pieces(csv_.field(where_));
   if (!gpus.ok()) return gpus.error();
   end_holding(job, BoxEnd::plain);
+  if (gpus->empty()) return {};  // it needs none
   open_[job] = {job, now_, now_, std::move(*gpus), BoxEnd::plain};
   return {};
 }
@@ -155,10 +156,10 @@ void HistoryReader::end_holding(const std::string& job, BoxEnd end) {
   if (now_ > held.mapped().from) history_.holdings.push_back(std::move(held.mapped()));
 }
 
-// "gpu0:0-1+gpu0:4": the last colon separates server and GPUs, so that names may contain one.
+// "gpu0:0-1+gpu0:4": the last colon separates server and GPUs, so that names may contain one. Empty: no GPUs.
 Result<std::vector<GpuPiece>> HistoryReader::pieces(std::string_view text) const {
   std::vector<GpuPiece> found;
-  for (std::size_t at = 0; at <= text.size();) {
+  for (std::size_t at = 0; !text.empty() && at <= text.size();) {
     const std::size_t end = std::min(text.find('+', at), text.size());
     const std::string_view piece = text.substr(at, end - at);
     at = end + 1;

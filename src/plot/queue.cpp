@@ -89,7 +89,7 @@ Result<Figure> queue_figure(const std::vector<NamedHistory>& histories, const Wi
   figure.summary = "Mean number of waiting jobs from " + text_in(time_unit(time->high), time->low) + " to " +
                    text_in(time_unit(time->high), time->high) + " after the first submission: " + joined(means, ", ") +
                    ".";
-  figure.caption = "Jobs that have been submitted, have not ended and hold no GPU.";
+  figure.caption = "Jobs that have been submitted, have not ended and do not run.";
   if (is_mean)
     figure.caption += " Each step is the mean over " + duration_text((time->high - time->low) / mean_columns) + ".";
   figure.caption += fmt::format(" n = {}.", counted(histories.front().history.jobs, "job"));
