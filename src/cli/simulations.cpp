@@ -30,6 +30,21 @@ std::string seconds_of_run(const json::value& result, const char* key) {
   return value.is_number() ? fmt::format("{:.0f}", value.to_number<double>()) : "–";
 }
 
+// "2 jobs too wide, 1 job without a GPU, 3 jobs that no server can ever run (CPUs)"; empty: none.
+std::string left_out_of(const json::value& simulation) {
+  std::string text;
+  const auto add = [&](double jobs, const std::string& which) {
+    if (jobs > 0) text += (text.empty() ? "" : ", ") + plural(static_cast<std::size_t>(jobs), "job") + " " + which;
+  };
+  const json::value& reasons = value_at(simulation, "left_out_reasons");
+  if (!reasons.is_object()) return text;
+  add(number_at(reasons, "oversize"), "too wide");
+  add(number_at(reasons, "without_gpus"), "without a GPU");
+  for (const auto& [lack, jobs] : value_at(reasons, "impossible").as_object())
+    add(jobs.to_number<double>(), "that no server can ever run (" + std::string(lack) + ")");
+  return text;
+}
+
 }  // namespace
 
 int list_simulations(const Context& context) {
@@ -57,6 +72,8 @@ int show_simulation(const Context& context, std::int64_t id) {
   if (failure.is_object())
     std::printf("  %s [%s]\n", text_at(failure, "detail").c_str(), text_at(failure, "code").c_str());
   std::printf("  The same here: %s\n", text_at(*one, "command").c_str());
+  if (const std::string left_out = left_out_of(*one); !left_out.empty())
+    std::printf("  Left out: %s\n", left_out.c_str());
   Table table({"POLICY", "SEED", "JOBS", "WAIT S", "JCT S", "P95 JCT S", "MAKESPAN S"}, {1, 2, 3, 4, 5, 6});
   for (const json::value& run : value_at(*one, "results").as_array())
     table.add({text_at(run, "policy"), fmt::format("{:.0f}", number_at(run, "seed")),

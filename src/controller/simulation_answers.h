@@ -26,6 +26,13 @@ struct SimulationFault {
 };
 BOOST_DESCRIBE_STRUCT(SimulationFault, (), (code, detail, notes, hints))
 
+// The same as in run.json (docs/formats/results.md).
+struct LeftOutJobs {
+  Number oversize = 0, without_gpus = 0;
+  std::map<Text, Number> impossible;  // that the servers can never run, by what they lack first: "the GPU type"
+};
+BOOST_DESCRIBE_STRUCT(LeftOutJobs, (), (oversize, without_gpus, impossible))
+
 struct Simulation {
   Number id = 0;
   Text user, state;  // queued running succeeded failed
@@ -37,17 +44,19 @@ struct Simulation {
   std::vector<Number> job_counts;  // of the runs with each setting, ascending; empty: one run with `jobs`
   std::vector<double> loads;       // likewise; empty: jobs come as the trace says
   bool keep_cpu_jobs = false;      // those without GPUs are simulated too
-  Number jobs = 0;                 // of each run
+  Number jobs = 0;                 // of each run; once it has succeeded without those that the servers can never run
   Number left_out = 0;             // others, which ask for more GPUs than there are
-  int gpus = 0;                    // of the servers
-  double load = 0;                 // of the jobs on these GPUs, as the trace says
-  Text command;                    // that does the same, in a folder with the same files
+  std::optional<LeftOutJobs> left_out_reasons;  // all jobs that were left out; null: not known yet
+  int gpus = 0;                                 // of the servers
+  double load = 0;                              // of the jobs on these GPUs, as the trace says
+  Text command;                                 // that does the same, in a folder with the same files
   SimulationProgress progress;
   std::optional<SimulationFault> failure;
 };
 BOOST_DESCRIBE_STRUCT(Simulation, (),
                       (id, user, state, created_at, started_at, finished_at, trace, servers, policies, seeds,
-                       job_counts, loads, keep_cpu_jobs, jobs, left_out, gpus, load, command, progress, failure))
+                       job_counts, loads, keep_cpu_jobs, jobs, left_out, left_out_reasons, gpus, load, command,
+                       progress, failure))
 
 // A run: one policy with one set of parameters and one seed. docs/guide/simulator.md defines the figures.
 struct SimulationResult {

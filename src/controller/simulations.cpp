@@ -41,6 +41,7 @@ struct KeptFacts {
   std::optional<std::vector<double>> loads;             // likewise
   std::optional<bool> keep_cpu_jobs;                    // likewise
   std::int64_t jobs = 0, left_out = 0;
+  std::optional<answers::LeftOutJobs> left_out_reasons;  // likewise
   int gpus = 0;
   double load = 0;
   answers::SimulationProgress progress;
@@ -49,7 +50,7 @@ struct KeptFacts {
 };
 BOOST_DESCRIBE_STRUCT(KeptFacts, (),
                       (user, state, trace, servers, command, policies, seeds, job_counts, loads, keep_cpu_jobs, jobs,
-                       left_out, gpus, load, progress, failure, results))
+                       left_out, left_out_reasons, gpus, load, progress, failure, results))
 
 // Of `trace info --json`.
 struct TraceLoad {
@@ -65,9 +66,10 @@ struct TraceFacts {
 BOOST_DESCRIBE_STRUCT(TraceFacts, (), (jobs, load))
 
 struct ComparedRuns {
+  answers::LeftOutJobs left_out;
   std::vector<answers::SimulationResult> results;
 };
-BOOST_DESCRIBE_STRUCT(ComparedRuns, (), (results))
+BOOST_DESCRIBE_STRUCT(ComparedRuns, (), (left_out, results))
 
 struct ListedWorkloads {
   std::vector<answers::Workload> items;
@@ -223,6 +225,7 @@ void Simulations::open() {
     shown.loads = facts->loads.value_or(std::vector<double>{});
     shown.keep_cpu_jobs = facts->keep_cpu_jobs.value_or(false);
     shown.jobs = facts->jobs, shown.left_out = facts->left_out, shown.gpus = facts->gpus, shown.load = facts->load;
+    shown.left_out_reasons = facts->left_out_reasons;
     shown.progress = facts->progress, shown.failure = facts->failure, shown.results = facts->results;
     entry.arguments = kept->arguments;
   }
@@ -364,6 +367,9 @@ void Simulations::on_end(std::int64_t id, Result<std::string> printed) {
   entry.shown.finished_at = wire::Time{clock_().us};
   if (runs.ok()) {
     entry.shown.results = std::move(runs->results);
+    entry.shown.left_out_reasons = std::move(runs->left_out);
+    entry.shown.jobs = 0;  // without the impossible ones
+    for (const auto& run : entry.shown.results) entry.shown.jobs = std::max(entry.shown.jobs, run.jobs);
     entry.shown.state = "succeeded", entry.shown.progress.part = 1;
     entry.shown.progress.runs_done = entry.shown.progress.runs;
   } else {

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* facts = R"({"jobs":10,"load":{"gpus":8,"load":0.5},"more":1})";
 constexpr const char* compared =
-    R"({"results":[{"policy":"fifo","parameters":{},"seed":1,"jobs":10,"avg_jct_s":7.5,"more":1}]})";
+    R"({"left_out":{"oversize":1,"without_gpus":2,"impossible":{"CPUs":3}},"results":[{"policy":"fifo","parameters":{},"seed":1,"jobs":7,"avg_jct_s":7.5,"more":1}]})";
 
 // Commands that end when the test says so; the core's thread is the test's.
 class SimulationsTest : public testing::Test {
@@ -108,6 +108,21 @@ TEST_F(SimulationsTest, one_is_checked_run_and_kept_with_its_figures) {
   EXPECT_EQ(simulations_->find(made->id)->results.at(0).avg_jct_s, 7.5);
   EXPECT_EQ(simulations_->find(made->id)->created_at.us, 1'000'000);
   EXPECT_EQ(running_, 1);
+}
+
+TEST_F(SimulationsTest, says_which_jobs_were_left_out_once_that_is_known) {
+  const auto made = create();
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_FALSE(made->left_out_reasons);
+  may_end_ = true;
+  ASSERT_TRUE(reaches(made->id, "succeeded"));
+  close();
+  open();
+  const auto found = simulations_->find(made->id);
+  ASSERT_TRUE(found.ok() && found->left_out_reasons);
+  EXPECT_EQ(found->jobs, 7);
+  EXPECT_EQ(found->left_out_reasons->without_gpus, 2);
+  EXPECT_EQ(found->left_out_reasons->impossible.at("CPUs"), 3);
 }
 
 TEST_F(SimulationsTest, what_had_not_ended_runs_again_after_a_restart) {

@@ -305,6 +305,12 @@ export interface SimulationPolicy {
   parameters: { [key: string]: string[] };
 }
 
+export interface LeftOutReason {
+  oversize: number;
+  without_gpus: number;
+  impossible: { [key: string]: number };
+}
+
 export interface SimulationProgress {
   part: number;
   runs_done: number;
@@ -1419,6 +1425,7 @@ export interface Simulation {
   keep_cpu_jobs: boolean;
   jobs: number;
   left_out: number;
+  left_out_reasons: LeftOutReason | null;
   gpus: number;
   load: number;
   command: string;

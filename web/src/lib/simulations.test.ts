@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { csvOf, rowsIn } from './csv';
-import { bestOf, bodyOf, emptyPlan, faultOf, figures, fullest, meanOf, rowsOf, tableOf, textOf, variedIn } from './simulations';
+import { bestOf, bodyOf, emptyPlan, faultOf, figures, fullest, leftOutOf, meanOf, rowsOf, tableOf, textOf, variedIn } from './simulations';
 import type { PolicyInfo, SimulationResult } from './types';
 
 const policies = [
@@ -16,6 +16,15 @@ test('of runs with several numbers of jobs those with most are compared', () => 
   assert.equal(variedIn({ job_counts: [20, 1500], loads: [] })?.most, 'With the first 1,500 jobs.');
   assert.deepEqual(variedIn({ job_counts: [], loads: [0.5, 1.1] }), { by: 'load', most: 'At a load of 1.1.' });
   assert.equal(variedIn({ job_counts: [], loads: [0.8] }), null);
+});
+
+test('jobs that are not simulated are named with the reason', () => {
+  assert.deepEqual(leftOutOf({ left_out: 1, left_out_reasons: null }), ['1 job left out, too wide for these servers']);
+  const reasons = { oversize: 0, without_gpus: 2, impossible: { CPUs: 1000 } };
+  assert.deepEqual(leftOutOf({ left_out: 0, left_out_reasons: reasons }), [
+    '2 jobs left out, without a GPU',
+    '1,000 jobs left out, which no server can ever run (CPUs)'
+  ]);
 });
 
 test('a plan becomes the request', () => {

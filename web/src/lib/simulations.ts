@@ -1,7 +1,7 @@
 // Simulations: what is asked for, and what its figures mean.
 import { csvOf } from './csv';
-import { count, duration } from './format';
-import type { NewSimulation, SimulationDetails, PolicyInfo, PolicyParameter, SimulationResult, Workload } from './types';
+import { count, duration, plural } from './format';
+import type { NewSimulation, Simulation, SimulationDetails, PolicyInfo, PolicyParameter, SimulationResult, Workload } from './types';
 
 export const policiesMost = 4;
 export const traceBytesMost = 900_000; // a request is at most 1 MiB
@@ -208,4 +208,15 @@ export function tableOf(results: SimulationResult[]): string {
       ...columns.map((key) => String(result[key] ?? ''))
     ])
   ]);
+}
+
+// The jobs of the trace that are not simulated, and why: "2 jobs left out, too wide for these servers".
+export function leftOutOf({ left_out, left_out_reasons }: Pick<Simulation, 'left_out' | 'left_out_reasons'>): string[] {
+  const { oversize, without_gpus, impossible } = left_out_reasons ?? { oversize: left_out, without_gpus: 0, impossible: {} };
+  const reasons: [number, string][] = [
+    [oversize, 'too wide for these servers'],
+    [without_gpus, 'without a GPU'],
+    ...Object.entries(impossible).map(([lack, jobs]): [number, string] => [jobs, `which no server can ever run (${lack})`])
+  ];
+  return reasons.filter(([jobs]) => jobs > 0).map(([jobs, why]) => `${plural(jobs, 'job')} left out, ${why}`);
 }
