@@ -34,11 +34,11 @@ json::value document_of(const std::string& name, const study::PolicyCheck& repor
                       {"decision_ms_p99", report.decision_ms_p99}};
 }
 
-void print_rule(const char* sign, const std::string& path, const study::BrokenRule& rule) {
+void print_rule(const char* sign, const std::string& path, const study::PolicyChoice& choice,
+                const study::BrokenRule& rule) {
   std::printf("%s %s: %s (seed %llu)\n", sign, rule.rule.c_str(), rule.what.c_str(),
               static_cast<unsigned long long>(rule.seed));
-  std::printf("    schedulearn sim run --trace '%s' %s --policy %s\n", study::checked_workload(rule.seed).c_str(),
-              study::checked_options(rule.seed).c_str(), path.c_str());
+  std::printf("    %s\n", study::checked_command(rule.seed, path, choice.parameters).c_str());
 }
 
 }  // namespace
@@ -53,8 +53,8 @@ int check_policy(const Context& context, const std::string& path, const std::vec
     context.print_for_programs(document_of(choice.name, report));
     return report.broken.empty() ? 0 : 1;
   }
-  for (const study::BrokenRule& rule : report.broken) print_rule(context.unicode ? "✗" : "BROKEN", path, rule);
-  for (const study::BrokenRule& rule : report.notes) print_rule(context.unicode ? "•" : "note", path, rule);
+  for (const study::BrokenRule& rule : report.broken) print_rule(context.unicode ? "✗" : "BROKEN", path, choice, rule);
+  for (const study::BrokenRule& rule : report.notes) print_rule(context.unicode ? "•" : "note", path, choice, rule);
   if (report.broken.empty())
     std::printf("%s %s keeps the rules on %zu workloads\n", context.unicode ? "✓" : "OK", choice.name.c_str(),
                 report.workloads);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/shell_words.h"
 #include "policy/placer.h"
 #include "policy/policy_wrapper.h"
 #include "trace/workloads.h"
@@ -190,6 +191,13 @@ std::string checked_workload(std::uint64_t seed) {
 
 std::string checked_options(std::uint64_t seed) {
   return fmt::format("--seed {} --servers 4x4{}", seed, tells_no_durations(seed) ? " --blind" : "");
+}
+
+std::string checked_command(std::uint64_t seed, const std::string& policy, const GivenParameters& parameters) {
+  std::string command = fmt::format("schedulearn sim run --trace {} {} --policy {}", shell_word(checked_workload(seed)),
+                                    checked_options(seed), shell_word(policy));
+  for (const auto& [name, value] : parameters) command += " --param " + shell_word(name + "=" + value);
+  return command;
 }
 
 PolicyCheck check_policy(const PolicyChoice& choice, std::uint64_t seeds, const std::function<bool()>& keep_on) {

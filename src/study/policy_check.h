@@ -35,5 +35,7 @@ PolicyCheck check_policy(const PolicyChoice& choice, std::uint64_t seeds, const 
 // How to repeat the simulation of a seed: the workload and `--seed 5 --servers 4x4 --blind`.
 std::string checked_workload(std::uint64_t seed);  // "poisson:jobs=40,…"
 std::string checked_options(std::uint64_t seed);
+// The whole command, for a shell. `policy`: its name, or the path of its file.
+std::string checked_command(std::uint64_t seed, const std::string& policy, const GivenParameters& parameters);
 
 }  // namespace sl::study
