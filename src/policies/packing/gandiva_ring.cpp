@@ -1,4 +1,6 @@
 // The simplified version of report S002: one epoch at a time, on whichever server becomes free first.
+#include <algorithm>
+
 #include "policies/packing/gandiva_turn.h"
 #include "policy/placer.h"
 
@@ -21,6 +23,7 @@ bool GandivaTurn::serve_in_ring(JobIndex index) {
 
 // Jobs that can move take the place of jobs behind them that are at the end of an epoch, first server first.
 void GandivaTurn::settle_displaced() {
+  std::vector<Move> moves;
   for (std::size_t i = 0; i < displaced_.size(); ++i) {  // it grows during the loop
     const JobIndex index = displaced_[i];
     auto gpus = place_displaced(index);
@@ -29,7 +32,23 @@ void GandivaTurn::settle_displaced() {
       continue;
     }
     trial_.take(*gpus, snapshot_.job(index).request);
-    plan_.migrate(index, std::move(*gpus));
+    moves.push_back({index, std::move(*gpus)});
+  }
+  migrate(std::move(moves));
+}
+
+// Each after those whose GPUs it gets. Where several wait for one another in a circle, one of them makes room.
+void GandivaTurn::migrate(std::vector<Move> moves) {
+  const auto needs_others = [&](const Move& move) {
+    return std::ranges::any_of(moves, [&](const Move& other) {
+      const Allocation& held = snapshot_.job(other.job).allocation;
+      return other.job != move.job && difference(move.gpus, held) != move.gpus;
+    });
+  };
+  while (!moves.empty()) {
+    const auto next = std::ranges::find_if_not(moves, needs_others);
+    next == moves.end() ? suspend(moves.back().job) : plan_.migrate(next->job, std::move(next->gpus));
+    moves.erase(next == moves.end() ? next - 1 : next);
   }
 }
 

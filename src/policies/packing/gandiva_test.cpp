@@ -41,6 +41,22 @@ TEST(GandivaRing, an_epoch_is_the_quantum_and_checkpoints_are_fetched) {
   EXPECT_EQ(load.ended(3), 30);
 }
 
+TEST(GandivaRing, jobs_that_take_one_anothers_places_move_in_an_order_that_works) {
+  Cluster cluster({1, 1, 1}, "gandiva", {{"mode", "epoch_ring"}});
+  Workload load(cluster);
+  JobRequest request = gpus(1);
+  JobModel model;
+  model.epochs_total = 2;
+  request.model = std::make_shared<const JobModel>(model);
+  for (const std::int64_t id : {1, 2, 3, 4}) load.job(id, 0, 20, request);
+  load.run(11);
+  EXPECT_EQ(cluster.where(4), "0:0");
+  EXPECT_EQ(cluster.where(1), "1:0");
+  EXPECT_EQ(cluster.where(2), "2:0");
+  EXPECT_EQ(cluster.state(3), JobState::suspended);
+  EXPECT_EQ(cluster.core.refusals(Refusal::gpus_taken), 0U);
+}
+
 Job with_speeds(std::int64_t id, double alone, std::int64_t neighbour, double together) {
   Job job;
   job.request.id = JobId(id);

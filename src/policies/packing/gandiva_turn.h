@@ -89,6 +89,11 @@ class GandivaTurn {
   void displace(JobIndex index, const Job& next);
   void suspend(JobIndex index);
 
+  struct Move {
+    JobIndex job;
+    Allocation gpus;  // from now on
+  };
+  void migrate(std::vector<Move> moves);
   std::optional<Allocation> place_displaced(JobIndex index);
   std::optional<Allocation> succeed_on(JobIndex index, ServerIndex server);
 
