@@ -200,6 +200,13 @@ class Behaviours(OnAnEngine):
             job = self.lab.finished(json.loads(text)["id"])
             self.assertEqual("setup", job["failure"]["kind"], mount)
             self.assertIn("mounts:", job["failure"]["message"])
+        victim = self.lab.folder / "victim"
+        victim.mkdir()
+        for folder in (f"e,source={victim}", "lr=0.1,U=true"):  # Podman writes the options of a mount with commas
+            (self.shared / folder).mkdir(parents=True)
+            job, _ = self.run_job("ls", workdir=str(self.shared / folder))
+            self.assertEqual(("setup", 1), (job["failure"]["kind"], job["attempt"]), folder)
+            self.assertIn("a comma", job["failure"]["message"])
         job, output = self.run_job("pwd; echo x > here", workdir=str(self.shared / "data"))
         self.assertEqual(f"{self.shared}/data", output.strip())
         self.assertTrue((self.shared / "data" / "here").exists())
