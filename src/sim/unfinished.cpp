@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "policy/satisfiable.h"
+#include "sim/requests.h"
 #include "sim/trainings.h"
 
 namespace sl::sim {
@@ -37,13 +38,18 @@ std::string first_unfinished(const Core& core, const trace::Trace& trace) {
   for (const JobIndex index : left) {
     const JobRequest& request = core.job(index).request;
     const int gpus = core.gpus_least(index);
-    const std::string_view id = trace.jobs[index_of(request.id)].id();
+    const std::string_view id = trace.jobs[place_of(trace, request.id)].id();
     if (const Verdict ever = could_ever_run(core.servers(), request, gpus); !ever.possible())
       return fmt::format("{}: under this policy it {}", id, lack_text(ever));
     if (const auto awaited = awaited_servers(core.servers(), request, gpus); !awaited.empty())
       return fmt::format("{}: it waits for a lost server, {}", id, core.servers()[awaited.front()].description.name);
   }
-  return {};
+  if (left.empty()) return {};
+  const JobIndex first = left.front();
+  const JobRequest& request = core.job(first).request;
+  const bool could_run = could_run_now(core.servers(), request, core.gpus_least(first)).possible();
+  return fmt::format("{}: {}", trace.jobs[place_of(trace, request.id)].id(),
+                     could_run ? "the policy left it waiting" : "it waits for lost servers");
 }
 
 std::string interrupted_in_vain(const Command& order, const Progress& progress, const Core& core,

@@ -101,7 +101,7 @@ struct SimulationResult {
   std::uint64_t decisions = 0;   // calls of the policy
   std::int64_t failed = 0;       // jobs that failed for good or were rejected by the policy
   std::int64_t unfinished = 0;   // jobs that never ran to their end
-  std::string first_unfinished;  // of them, that no server can run, and why (sim/unfinished.h)
+  std::string first_unfinished;  // of them, and why, if it waits (sim/unfinished.h)
   Duration idle_at_end;  // how long nothing ran before the simulation gave up on unfinished jobs; 0: it did not give up
   // Why the simulation gave up on a policy that only interrupts jobs (engine/progress.h), in words; empty: it did not.
   std::string standstill;

@@ -350,6 +350,7 @@ TEST(IdleCluster, is_given_up_after_a_month) {
   settings.cluster = Cluster::uniform(1, 8);
   const SimulationResult result = simulate(trace_of("a,0,1,100\n"), std::make_unique<Idler>(), settings);
   EXPECT_EQ(result.unfinished, 1);
+  EXPECT_EQ(result.first_unfinished, "a: the policy left it waiting");
   EXPECT_NEAR(result.idle_at_end.to_seconds() / 86'400, 30, 0.2);
 }
 
