@@ -35,7 +35,10 @@ void add_rows(const study::ScoreTable& table, boost::json::array& items) {
                      {"unanswered", score.unanswered}});
 }
 
-std::string error_text(double error) { return std::isfinite(error) ? fmt::format("{:.1f} %", 100 * error) : "∞"; }
+std::string error_text(double error) {
+  if (std::isnan(error)) return "–";
+  return std::isfinite(error) ? fmt::format("{:.1f} %", 100 * error) : "∞";
+}
 
 std::string width_text(const std::optional<double>& width) {
   if (!width) return "–";
@@ -113,8 +116,8 @@ Status estimates_ranges(const EstimatesCommand& command, std::ostream& out) {
     out << boost::json::serialize(list_of(std::move(items))) << '\n';
     return {};
   }
-  fmt::print(out, "{} jobs on {} under {}, asked at {} moments with what was known then\n", trace->jobs.size(),
-             command.servers, command.policy, command.moments);
+  fmt::print(out, "{} job{} on {} under {}, asked at {} moments with what was known then\n", trace->jobs.size(),
+             trace->jobs.size() == 1 ? "" : "s", command.servers, command.policy, command.moments);
   fmt::print(out, "  {:<8}{:<14}{:<24}{:>8}{:>8}{:>9}{:>8}{:>8}{:>12}\n", "OF", "AHEAD", "METHOD", "RANGES", "JOBS",
              "COVERED", "EARLY", "LATE", "WIDTH");
   for (const study::RangeScore& score : scores)

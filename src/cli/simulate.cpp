@@ -92,6 +92,9 @@ Status check(const SimulationOptions& options, const study::ExperimentSettings& 
   if (runs > 1 && !(options.jobs_out.empty() && options.events_out.empty()))
     return invalid("bad-flag", "--jobs-out and --events-out are for one simulation; this is " + std::to_string(runs))
         .hint("--out FOLDER keeps the results of all");
+  if (options.jobs_out == "-" || options.events_out == "-")
+    return invalid("bad-flag", "--jobs-out and --events-out name files; standard output has the table")
+        .hint("--jobs-out jobs.csv; /dev/stdout writes both there");
   if (options.events && options.folder.empty())
     return invalid("bad-flag", "--events needs a folder").hint("--out FOLDER --events, or --events-out FILE");
   if (!options.profile.empty() && options.elastic.empty())

@@ -336,6 +336,9 @@ TEST_F(Experiments, that_cannot_be_done_say_so_before_anything_runs) {
   o.jobs_out = "/tmp/x.csv";
   EXPECT_EQ(code(o), "bad-flag");
   o = options();
+  o.events_out = "-";
+  EXPECT_EQ(code(o), "bad-flag");
+  o = options();
   o.switches = {"soon=srtf"};
   EXPECT_NE(code(o), "");
   o = options();

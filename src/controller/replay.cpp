@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <deque>
+#include <filesystem>
 #include <fstream>
 
 #include "controller/recording.h"
@@ -247,6 +248,8 @@ std::optional<json::object> order_line(SessionId session, const wire::Controller
 json::object event_line(const store::EventRow& row) { return {{"event", wire::to_value(row)}}; }
 
 Result<Replay> replay(const std::string& path, const OwnPolicyMaker& make_policy) {
+  if (std::error_code unknown; std::filesystem::is_directory(path, unknown))
+    return invalid("not-a-file", path + " is a folder").hint("name the recording inside it");
   std::ifstream in(path, std::ios::binary);
   if (!in) return not_found("no-such-file", "cannot read " + path);
   return Player(make_policy).play(in);

@@ -33,6 +33,14 @@ TEST(RunTimeScores, know_only_jobs_that_have_ended) {
   EXPECT_EQ(score_run_times(*trace).score("", like_jobs).error, 0);
 }
 
+TEST(RunTimeScores, of_jobs_of_which_nothing_is_known_have_no_range) {
+  const auto trace = trace::parse_trace("job_id,submit_time_s,gpus,duration_s\n1,0,1,100\n", {});
+  ASSERT_TRUE(trace.ok());
+  const Score score = score_run_times(*trace, 0).score("", like_jobs);
+  EXPECT_EQ(score.unanswered, 1U);
+  EXPECT_FALSE(score.covers);
+}
+
 TEST(SpeedScores, are_far_better_than_linear_scaling) {
   const ScoreTable table = score_speeds();
   for (const std::string when : {"Gavel", "others"}) {

@@ -59,8 +59,12 @@ class Replay {
     const double run_s = job.duration.to_seconds();
     if (!(run_s > 0)) return;
     const auto guess = history_.guess(kind_of(job));
-    const auto range = guess ? history_.range(*guess) : RunTimeHistory::Range{0, nothing};
-    history_score_.add(run_s, guess ? guess->run_s : nothing, Scoring::Range{range.low_s, range.high_s});
+    std::optional<Scoring::Range> range;
+    if (guess) {
+      const RunTimeHistory::Range held = history_.range(*guess);
+      range = {held.low_s, held.high_s};
+    }
+    history_score_.add(run_s, guess ? guess->run_s : nothing, range);
     const auto user = users_.find(job.user);
     const bool is_known = user != users_.end();
     mean_score_.add(run_s, is_known ? user->second.sum_s / user->second.count : nothing);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/check.h"
 #include "base/statistics.h"
@@ -11,7 +12,7 @@ namespace {
 
 double median_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : percentile(values, 0.5);
+  return values.empty() ? std::numeric_limits<double>::quiet_NaN() : percentile(values, 0.5);
 }
 
 }  // namespace

@@ -10,7 +10,8 @@ namespace sl::study {
 struct Score {
   std::string method;
   std::size_t questions = 0;
-  double error = 0;  // median of |predicted - true| / true; infinite: no answer to half of them
+  // Median of |predicted - true| / true. Infinite: no answer to half of them; not a number: there was no question.
+  double error = 0;
   std::optional<double>
       covers;                   // part of the questions in which the 80 % range held the truth; nothing: no range given
   std::optional<double> width;  // median of (high - low) / predicted

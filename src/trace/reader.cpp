@@ -130,7 +130,9 @@ class Reader {
                                  : column == Column::gpus_allowed ? "list of numbers, like 1|2|4"
                                  : column == Column::roles        ? "list of roles, like ps 1 gpus=0|worker 1..4 cpus=2"
                                  : is_list(column)                ? "list, like a|b"
-                                                                  : "number";
+                                 : is_time(column) && number(field(column))
+                                     ? "time, which is at least 0 and below 100,000,000,000 s"
+                                     : "number";
     return bad_row(fmt::format("{} is not a valid {}: {}", Columns::name(column), expected, shown(field(column))));
   }
 
@@ -327,6 +329,10 @@ class Reader {
     const auto rank = rank_of(text);
     if (!rank || *rank != std::trunc(*rank)) return std::nullopt;
     return static_cast<int>(*rank);
+  }
+  static bool is_time(Column column) {
+    return column == Column::submit || column == Column::duration || column == Column::estimate ||
+           column == Column::deadline || column == Column::original_start;
   }
   static bool is_list(Column column) {
     return column == Column::gpu_type || column == Column::after || column == Column::on || column == Column::not_on;

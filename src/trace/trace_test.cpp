@@ -36,6 +36,8 @@ TEST(Traces, say_line_and_column_of_what_they_cannot_read) {
   EXPECT_EQ(code("").code, "trace-columns");
   EXPECT_EQ(code(header).code, "trace-empty");
   EXPECT_EQ(code(header + "a,0,1,5\nb,x,1,5\n").message, "line 3: submit_time_s is not a valid number: x");
+  EXPECT_EQ(code(header + "a,0,1,100000000000\n").message,
+            "line 2: duration_s is not a valid time, which is at least 0 and below 100,000,000,000 s: 100000000000");
   for (const char* row :
        {"a,-1,1,5", "a,0,1,nan", "a,0,1,inf", "a,0,1.5,5", "a,0,-1,5", "a,0,1e9,5", "a,1e300,1,5", "a,,1,5"})
     EXPECT_EQ(code(header + row + "\n").code, "trace-row") << row;
