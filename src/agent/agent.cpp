@@ -147,9 +147,7 @@ class LiveAgent : public Agent, private AgentPorts {
   }
 
   const std::string& server() const override { return settings_.server; }
-  void stop(const std::vector<wire::StopAttempt>& orders) override {
-    for (const wire::StopAttempt& order : orders) logic_.stop_if_here(order, boot_now());
-  }
+  void stop(const std::vector<wire::StopAttempt>& orders) override { logic_.stop_those_here(orders, boot_now()); }
   void kill_jobs() override {
     for (const auto& [key, attempt] : logic_.attempts()) {
       if (runs(attempt)) launcher_.send({"signal", key, std::to_string(SIGKILL)});
@@ -527,9 +525,7 @@ void LiveAgent::take_look_at_job_files(Instant now) {
 bool LiveAgent::remove_job_files(const JobFolders& folders) {
   bool all = true;
   for (const std::string& path : folders.paths) {
-    const Status aside = set_aside(path);
-    if (!aside.ok()) warn_of_irremovable(aside.error());
-    all = all && aside.ok();
+    if (const Status aside = set_aside(path); !aside.ok()) warn_of_irremovable(aside.error()), all = false;
   }
   job_files_.clear();
   if (job_files_bytes_) *job_files_bytes_ -= folders.bytes;

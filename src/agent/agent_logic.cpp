@@ -304,8 +304,10 @@ void AgentLogic::launch_waiting() {
   }
 }
 
-void AgentLogic::stop_if_here(const wire::StopAttempt& order, Instant now) {
-  if (attempts_.contains(key_of(order.incarnation))) stop(order, now);
+void AgentLogic::stop_those_here(const std::vector<wire::StopAttempt>& orders, Instant now) {
+  for (const wire::StopAttempt& order : orders) {
+    if (attempts_.contains(key_of(order.incarnation))) stop(order, now);
+  }
 }
 
 void AgentLogic::stop(const wire::StopAttempt& order, Instant now) {

@@ -96,8 +96,8 @@ class AgentLogic {
   void on_session_opened(wire::Hello hello, Instant now);
   void on_session_closed();
   void on_message(const wire::ControllerMessage& message, Instant now);
-  // As if the controller had sent this; nothing if the attempt is not here.
-  void stop_if_here(const wire::StopAttempt& order, Instant now);
+  // As if the controller had sent these; nothing is said of attempts that are not here.
+  void stop_those_here(const std::vector<wire::StopAttempt>& orders, Instant now);
   void on_launcher_state(const LauncherState& state);
   // The contents of the checkpoint folder of an attempt that is about to be reported as exited.
   void on_checkpoint(const std::string& key, std::int64_t bytes, std::optional<double> seconds);
