@@ -103,7 +103,7 @@ class CheckTest(unittest.TestCase):
                 done = self.check(file)
             self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
             self.assertIn(rule, done.stdout)
-            self.assertIn("schedulearn sim run --trace 'poisson:", done.stdout)
+            self.assertIn("schedulearn sim run --trace poisson:", done.stdout)
 
     def test_state_that_a_restart_loses_is_noted(self):
         source = ("from schedulearn.policy import Policy\nclass Mine(Policy):\n    def __init__(self):\n        self.asked = 0\n"
