@@ -4,6 +4,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
 #include <cmath>
+#include <map>
 #include <sstream>
 
 #include "base/csv.h"
@@ -385,6 +386,19 @@ int clipped_gpus(const TraceDetails* details, int gpus_max) {
   return above == counts.begin() ? 0 : *(above - 1);
 }
 
+// The details of a job that was clipped to `gpus`: its range ends there too. `known` has those that were made.
+std::uint32_t narrowed(Trace& trace, std::uint32_t details, int gpus, std::map<std::uint32_t, std::uint32_t>& known) {
+  if (details == TraceJob::nothing_more || trace.details[details].gpus_max <= gpus) return details;
+  const auto [at, is_new] = known.try_emplace(details, static_cast<std::uint32_t>(trace.details.size()));
+  if (is_new) {
+    TraceDetails narrow = trace.details[details];
+    narrow.gpus_min = std::min(narrow.gpus_min, gpus);
+    narrow.gpus_max = std::min(narrow.gpus_max, gpus);
+    trace.details.push_back(std::move(narrow));
+  }
+  return at->second;
+}
+
 // Whether the job stays in the trace; its width or length may be changed.
 bool fit_job(TraceJob& job, const TraceDetails* details, const TraceOptions& options, TraceReport& report) {
   if (job.gpus == 0 && !options.keeps_without_gpus) return ++report.dropped_without_gpus, false;
@@ -515,11 +529,13 @@ Error nothing_left(const TraceReport& report) {
 Result<Trace> finish_trace(Trace trace, const TraceOptions& options) {
   set_restart_costs(trace, options.restart_by_family);
   const Ids rows = places_if_needed(trace);
+  std::map<std::uint32_t, std::uint32_t> narrow;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
     TraceJob job = trace.jobs[i];
     if (job.gpus > options.gpus_max && options.oversize == Oversize::fail) return too_wide(job, options);
     if (!fit_job(job, trace.details_of(job), options, trace.report)) continue;
+    if (job.gpus < trace.jobs[i].gpus) job.details = narrowed(trace, job.details, job.gpus, narrow);
     if (kept > 0 && job.submitted < trace.jobs[kept - 1].submitted) trace.report.was_unsorted = true;
     trace.jobs[kept++] = job;
   }

@@ -190,6 +190,18 @@ TEST(Traces, clip_to_the_largest_number_of_gpus_within_the_limit_that_a_job_name
   EXPECT_EQ(trace->report.dropped_oversize, 1);
 }
 
+// Else it could not be read again, nor be given fewer GPUs than the limit.
+TEST(Traces, end_the_range_of_a_job_where_it_is_clipped) {
+  TraceOptions options;
+  options.gpus_max = 8;
+  options.oversize = Oversize::clip;
+  const auto trace = parse_trace(
+      "job_id,submit_time_s,gpus,duration_s,gpus_min,gpus_max\na,0,16,5,12,32\nb,0,16,5,2,16\nc,0,8,5,2,32\n", options);
+  ASSERT_TRUE(trace.ok());
+  EXPECT_EQ(to_csv(*trace),
+            "job_id,submit_time_s,gpus,duration_s,gpus_min,gpus_max\na,0,8,5,8,8\nb,0,8,5,2,8\nc,0,8,5,2,32\n");
+}
+
 TEST(Traces, may_have_a_byte_order_mark_crlf_quotes_and_empty_lines) {
   const Trace trace =
       good("\xEF\xBB\xBF\"job_id\",submit_time_s,\"gpus\",duration_s\r\n\r\n\"a,b\",\"0\",1,5\r\n\nc,1,2,6");
