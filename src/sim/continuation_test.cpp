@@ -55,6 +55,7 @@ class Live {
     while (true) {
       Instant next = core_.next_wake();
       for (const auto& [end, job] : ends_) next = std::min(next, end);
+      if (next.is_never()) break;
       next = std::max(next, now + Duration{1});
       if (next > until || (ends_.empty() && core_.unfinished() == 0)) break;
       now = next;

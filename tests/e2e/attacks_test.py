@@ -368,7 +368,7 @@ class BadInputTest(LabTest):
         self.lab.start_controller()
         self.assertEqual((self.lab.job(bad)["state"], self.lab.job(bad)["failure"]["kind"]), ("failed", "database"))
         self.assertEqual({job["id"]: job["state"] for job in self.lab.jobs()}, {bad: "failed", good: "held"})
-        self.assertIn("job.set_aside", {event["kind"] for event in self.lab.get("/api/v1/events")["items"]})
+        until(lambda: "job.set_aside" in {event["kind"] for event in self.lab.get("/api/v1/events")["items"]}, what="the event in the database")
 
 
 if __name__ == "__main__":
