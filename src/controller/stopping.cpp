@@ -17,8 +17,9 @@ StopPlan Stopping::begin(std::vector<std::string> servers, const std::string& wh
     JobEntry* entry = book_.find(core_.job(index).request.id);
     if (!entry || !must_end(core_.job(index))) continue;
     const StopReason reason = stop(*entry, core_.job(index), why, now);
-    plan.orders.push_back(stop_order_for(*entry, reason));
-    plan.grace = std::max(plan.grace, Duration::seconds(plan.orders.back().grace_s));
+    const wire::StopAttempt order = stop_order_for(*entry, reason);
+    plan.grace = std::max(plan.grace, Duration::seconds(order.grace_s));
+    if (reason != StopReason::none) plan.orders.push_back(order);  // else it is being frozen, and asked to do nothing
     if (reason == StopReason::preempted) plan.requeued.push_back(JobId(entry->row.id));
     if (reason == StopReason::cancelled) plan.cancelled.push_back(JobId(entry->row.id));
   }

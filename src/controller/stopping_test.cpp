@@ -56,6 +56,11 @@ TEST_F(StoppingTest, what_can_resume_goes_back_to_the_queue_and_the_rest_is_canc
   ASSERT_EQ(orders.size(), 2u);
   EXPECT_EQ(orders[0].signal, "USR1");
   EXPECT_EQ(orders[1].signal, "TERM");
+  ASSERT_EQ(plan.orders.size(), 2u);  // for those whom the controller cannot tell
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(plan.orders[i].incarnation, orders[i].incarnation);
+    EXPECT_EQ(plan.orders[i].signal, orders[i].signal);
+  }
   end(2, {}), end(1, 143);
   EXPECT_EQ(state(1), "pending");
   EXPECT_EQ(state(2), "cancelled");
@@ -64,6 +69,22 @@ TEST_F(StoppingTest, what_can_resume_goes_back_to_the_queue_and_the_rest_is_canc
   const auto view = wire::to_value(job_view(*logic, *logic->book().find(JobId(2)), now, true)).as_object();
   EXPECT_EQ(view.at("reason").at("text"), "up was stopped");
   EXPECT_TRUE(view.at("failure").is_null());
+}
+
+// It would save its model for nobody: whoever freezes it expects no end, so that would be taken for its own.
+TEST_F(StoppingTest, a_job_that_is_being_frozen_is_not_asked_to_end) {
+  hello();
+  Logic::Submission submission;
+  submission.spec.command = "true", submission.spec.workdir = "/", submission.spec.gpus = {1, 1};
+  submission.spec.freeze = true;
+  logic->submit(std::move(submission), now, [](const Result<JobId>&) {});
+  settle();
+  run(1);
+  logic->intervene(JobId(1), {.verb = "suspend"}, "mei", now, [](const Result<JobId>&) {});
+  settle();
+  EXPECT_EQ(state(1), "stopping");
+  stop();
+  EXPECT_TRUE(plan.orders.empty());
 }
 
 TEST_F(StoppingTest, nothing_starts_meanwhile_not_even_on_a_server_that_joins) {
