@@ -72,6 +72,7 @@ bool is_filtered(const ListOptions& options) {
 
 struct JobList {
   std::vector<json::value> items;
+  std::set<std::int64_t> ids;  // of them: one that starts or ends between two questions is in both answers
   json::value next_cursor;
   std::int64_t total = 0;  // how many there are, shown or not
 };
@@ -110,7 +111,9 @@ Status add_jobs(const Context& context, const ListOptions& options, const std::s
   // One of the list, as `total`, or none at all: print_json() says which there are.
   if (!found.ok() && found.error().code == "bad-field") found = context.get("/api/v1/jobs" + query);
   if (!found.ok()) return found.error();
-  for (const json::value& job : value_at(*found, "items").as_array()) list.items.push_back(job);
+  for (const json::value& job : value_at(*found, "items").as_array()) {
+    if (list.ids.insert(job.at("id").to_number<std::int64_t>()).second) list.items.push_back(job);
+  }
   list.next_cursor = value_at(*found, "next_cursor");
   list.total += static_cast<std::int64_t>(number_at(*found, "total"));
   return {};
