@@ -189,28 +189,15 @@ bool FairJobs::fits_one_type(std::size_t of_class) const {
   return false;
 }
 
-namespace {
-
-double priority_of(double due, double had_s, double life_s) {
-  return had_s <= 0 || life_s <= 0 ? due * ServedJobs::never_run : due / (had_s / life_s);
-}
-
-}  // namespace
-
-FairJobs::Entry FairJobs::entry_of(JobIndex job, std::uint32_t type, double due, double had_s, double life_s) const {
+FairJobs::Entry FairJobs::entry_of(JobIndex job, std::uint32_t type, double due, double had_s, Instant now) const {
   const Known& known = jobs_[job];
-  return {job, known.of_class, type, due, priority_of(due, had_s, life_s), due * life_s - had_s, known.key};
+  return entry_of({job, known.entry, known.key.submitted, known.key.id, had_s}, known.of_class, type, due, now);
 }
 FairJobs::Entry FairJobs::entry_of(const ServedJobs::Served& job, std::uint32_t of_class, std::uint32_t type,
                                    double due, Instant now) {
-  const double life_s = job.life_s(now);
-  return {job.job,
-          of_class,
-          type,
-          due,
-          priority_of(due, job.had_s, life_s),
-          due * life_s - job.had_s,
-          {job.submitted, job.id}};
+  const double life_s = job.life_s(now), had_s = job.had_s;
+  const double priority = had_s <= 0 || life_s <= 0 ? due * ServedJobs::never_run : due / (had_s / life_s);
+  return {job.job, of_class, type, due, priority, due * life_s - had_s, {job.submitted, job.id}};
 }
 
 double FairJobs::sum(const std::vector<double>& x) { return std::accumulate(x.begin(), x.end(), 0.0); }

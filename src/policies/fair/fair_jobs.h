@@ -68,13 +68,12 @@ class FairJobs {
     const std::size_t of_class = jobs_[index].of_class;
     const Job& job = view.job(index);
     const std::vector<double>& x = classes_[of_class].x;
-    const double life_s = (view.now - job.request.submitted).to_seconds();
     const double ran_s = job.run_at(view.now).to_seconds();
-    if (types_.size() == 1) return visit(entry_of(index, 0, x.empty() ? 0 : x[0], ran_s, life_s));
-    if (!fits_one_type(of_class)) return visit(entry_of(index, any_type, sum(x), ran_s, life_s));
+    if (types_.size() == 1) return visit(entry_of(index, 0, x.empty() ? 0 : x[0], ran_s, view.now));
+    if (!fits_one_type(of_class)) return visit(entry_of(index, any_type, sum(x), ran_s, view.now));
     const std::vector<double> had_s = time_by_type(view, job, x);
     for (std::uint32_t j = 0; j < x.size(); ++j) {
-      if (may_run_on(of_class, j)) visit(entry_of(index, j, x[j], had_s[j], life_s));
+      if (may_run_on(of_class, j)) visit(entry_of(index, j, x[j], had_s[j], view.now));
     }
   }
 
@@ -119,7 +118,7 @@ class FairJobs {
     return types_.size() == 1 || (gpus_by_type_[type] >= all.fair.gpus && all.may_use[type]);
   }
   bool fits_one_type(std::size_t of_class) const;
-  Entry entry_of(JobIndex job, std::uint32_t type, double due, double had_s, double life_s) const;
+  Entry entry_of(JobIndex job, std::uint32_t type, double due, double had_s, Instant now) const;
   static Entry entry_of(const ServedJobs::Served& job, std::uint32_t of_class, std::uint32_t type, double due,
                         Instant now);
   std::vector<double> time_by_type(const View& view, const Job& job, const std::vector<double>& x) const;
