@@ -2,10 +2,9 @@
 """Checkpoints go with their jobs: a training that starts again on another server continues from its step there."""
 
 import hashlib
-import subprocess
 import unittest
 
-from lab import Lab, LabTest, until
+from lab import Lab, LabTest, small_disk, until
 
 # A step each 0.05 s. Keeps its steps, and ballast of so many MiB, in its checkpoint folder when it is asked to stop.
 TRAINING = """
@@ -141,11 +140,7 @@ class FullDestinationTest(unittest.TestCase):
 
     def setUp(self):
         self.lab = Lab(gpus=4)
-        self.disk = self.lab.folder / "small"
-        self.disk.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,mode=0700", "tmpfs", self.disk], capture_output=True).returncode != 0:
-            self.skipTest("needs the right to mount")
-        self.addCleanup(subprocess.run, ["umount", "-l", self.disk])
+        self.disk = small_disk(self, self.lab.folder / "small", "64m")
         self.addCleanup(self.lab.__exit__)
         self.lab.__enter__()
         self.lab.start_another_agent("small", 4)

@@ -15,7 +15,7 @@ import threading
 import time
 import unittest
 
-from lab import PROGRAM, Lab, LabTest, until
+from lab import PROGRAM, Lab, LabTest, fill, small_disk, until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -242,23 +242,13 @@ class DiskTest(unittest.TestCase):
 
     def setUp(self):
         self.lab = Lab()
-        self.disk = self.lab.folder / "controller"
-        self.disk.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m,mode=0700", "tmpfs", self.disk], capture_output=True).returncode != 0:
-            self.skipTest("needs the right to mount")
-        self.addCleanup(subprocess.run, ["umount", "-l", self.disk])
+        self.disk = small_disk(self, self.lab.folder / "controller", "4m")
         self.addCleanup(self.lab.__exit__)
         self.lab.__enter__()
 
     def test_a_full_disk_refuses_submissions_keeps_jobs_and_recovers(self):
         running = self.lab.submit("sleep 2; exit 5")
-        filler = self.disk / "filler"
-        with open(filler, "wb", buffering=0) as file:
-            try:
-                while True:
-                    file.write(b"x" * 4096)
-            except OSError:
-                pass
+        filler = fill(self.disk)
         refused = until(lambda: (answer := self.lab.request("POST", "/api/v1/jobs", {"command": "true", "workdir": "/"}))[0] == 503 and answer, what="a refusal")
         self.assertEqual(json.loads(refused[2])["code"], "disk-full")
         until(lambda: self.lab.job(running)["state"] == "failed")  # in memory: its end waits for the disk

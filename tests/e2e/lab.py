@@ -45,6 +45,27 @@ def until(condition, limit_s=60, what="the condition"):
         time.sleep(0.02)
 
 
+def small_disk(test, folder, size):
+    """A file system of its own for this folder; the test is skipped where that is not allowed."""
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "tmpfs", folder], capture_output=True).returncode != 0:
+        test.skipTest("needs the right to mount")
+    test.addCleanup(subprocess.run, ["umount", "-l", folder])
+    return folder
+
+
+def fill(folder):
+    """Leaves no room in it until the file that is returned is removed."""
+    filler = folder / "filler"
+    with open(filler, "wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(b"x" * 4096)
+        except OSError:
+            pass
+    return filler
+
+
 def measured(test):
     """A test of figures that a busy machine may spoil: up to three tries, for a fault spoils all of them."""
 

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import unittest
 
-from lab import PROGRAM, Lab, LabTest, until
+from lab import PROGRAM, Lab, LabTest, fill, small_disk, until
 
 
 class FullDiskTest(unittest.TestCase):
@@ -19,23 +19,11 @@ class FullDiskTest(unittest.TestCase):
 
     def setUp(self):
         self.lab = Lab(gpus=2)
-        self.disk = self.lab.folder / "small"
-        self.disk.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,mode=0700", "tmpfs", self.disk], capture_output=True).returncode != 0:
-            self.skipTest("needs the right to mount")
-        self.addCleanup(subprocess.run, ["umount", "-l", self.disk])
+        self.disk = small_disk(self, self.lab.folder / "small", "64m")
         self.addCleanup(self.lab.__exit__)
         self.lab.__enter__()
         for name in ("other", "small"):
             self.lab.start_another_agent(name, 2)
-
-    def fill(self):
-        with open(self.disk / "filler", "wb", buffering=0) as file:
-            try:
-                while True:
-                    file.write(b"x" * 4096)
-            except OSError:
-                pass
 
     def server(self, name):
         return self.lab.get(f"/api/v1/servers/{name}")
@@ -45,7 +33,7 @@ class FullDiskTest(unittest.TestCase):
 
     def test_it_fails_no_job_and_takes_part_again_once_there_is_room(self):
         lab = self.lab
-        self.fill()
+        fill(self.disk)
         jobs = [lab.submit("sleep 0.3") for _ in range(40)]
         self.assertEqual([lab.finished(job, 60)["state"] for job in jobs], ["succeeded"] * 40)
         self.assertNotIn("small", [lab.job(job)["placement"][0]["server"] for job in jobs])
@@ -68,7 +56,7 @@ class FullDiskTest(unittest.TestCase):
         for agent in lab.more_agents[:1] + [lab.agent]:
             lab.kill(agent)
         until(lambda: self.server("lab")["state"] == self.server("other")["state"] == "down")
-        self.fill()
+        fill(self.disk)
         job = lab.submit("true")
         until(lambda: self.server("small")["state"] == "quarantined")
         why = lab.cli("why", job).stdout

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import unittest
 
-from lab import PROGRAM, Lab, until
+from lab import PROGRAM, Lab, fill, small_disk, until
 
 SAVES = 'trap "echo saved; exit 143" TERM; echo "attempt $SCHEDULEARN_ATTEMPT resume=$SCHEDULEARN_RESUME"; while :; do sleep 0.02; done'
 DEAF = 'trap "" TERM; echo deaf; while :; do sleep 0.02; done'
@@ -74,23 +74,14 @@ class FullDiskTest(UpTest):
 
     def setUp(self):
         self.lab = UpLab(self.simulate)
-        self.lab.data.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m,mode=0700", "tmpfs", self.lab.data], capture_output=True).returncode != 0:
-            self.skipTest("needs the right to mount")
-        self.addCleanup(subprocess.run, ["umount", "-l", self.lab.data])
+        small_disk(self, self.lab.data, "24m")
         self.addCleanup(self.lab.__exit__)
         self.lab.__enter__()
 
     def test_its_trainings_are_asked_to_save_all_the_same_and_go_on_later(self):
         lab = self.lab
         saves = lab.running(SAVES.replace("143", "0"), checkpoint={"dir": str(lab.folder / "states")})
-        filler = lab.data / "filler"
-        with open(filler, "wb", buffering=0) as file:
-            try:
-                while True:
-                    file.write(b"x" * 4096)
-            except OSError:
-                pass
+        filler = fill(lab.data)
         until(lambda: lab.request("POST", "/api/v1/jobs", {"command": "true", "workdir": "/"})[0] == 503, what="a refusal")
         lab.stop(60)
         self.assertNotIn("Killing", lab.said())
