@@ -324,8 +324,8 @@ void AgentLogic::stop(const wire::StopAttempt& order, Instant now) {
   }
   if (attempt.report.state == "exited") return report(attempt.report);
   const Instant kill_at = now + Duration::seconds(order.grace_s);
-  if (kill_at >= attempt.kill_at && order.grace_s > 0 && !attempt.kill_at.is_never()) return;  // is being ended
-  end(key, attempt, order.signal, std::min(kill_at, attempt.kill_at));
+  if (kill_at >= attempt.kill_at && order.grace_s > 0) return;  // it is being ended, and no later
+  end(key, attempt, order.signal, kill_at);
 }
 
 void AgentLogic::end(const std::string& key, HeldAttempt& attempt, const std::string& signal, Instant kill_at) {

@@ -165,11 +165,10 @@ Status Run::make_ready() {
   Result<Account> account = account_of(order_.user, order_.allow_root);
   if (!account.ok()) return account.error();
   account_ = std::move(*account);
-  for (const std::string& path : {folder_, order_.init, order_.output}) {
+  std::vector<std::string> ours = {folder_, order_.init, order_.output};
+  for (const OwnFolder& own : order_.own_folders) ours.push_back(own.path);
+  for (const std::string& path : ours) {
     if (Status status = check_mountable("the agent's folder", path); !status.ok()) return status;
-  }
-  for (const OwnFolder& own : order_.own_folders) {
-    if (Status status = check_mountable("the agent's folder", own.path); !status.ok()) return status;
   }
   Result<std::vector<Bind>> binds = resolve(order_.named_folders, order_.allowed, account_);
   if (!binds.ok()) return binds.error();

@@ -315,6 +315,9 @@ Result<Submissions::Edit> Submissions::plan_edit(JobId job, const wire::JobChang
   if (change.is_empty())
     return invalid("nothing-to-change", "the request changes nothing")
         .hint("keys: priority, gpus, servers, time_limit_s, name, labels, hold, first, before, notify, max_running");
+  const Job& subject = core_.job(core_.find(job));
+  if (const Status may = wire::concerns_its_run(change) ? may_still_change(*entry, subject) : Status(); !may.ok())
+    return may.error();
   Edit edit;
   wire::JobChange wanted = change;
   if (change.first) {
@@ -338,9 +341,6 @@ Result<Submissions::Edit> Submissions::plan_edit(JobId job, const wire::JobChang
   if (const Status valid = wire::validate(edit.next); !valid.ok()) return valid.error();
   edit.gpus_differ = spec.gpus.min != edit.next.gpus.min || spec.gpus.max != edit.next.gpus.max;
   if (const Status may = edit.gpus_differ ? may_have(*entry, edit.next) : Status(); !may.ok()) return may.error();
-  if (const Status may = may_still_change(*entry, core_.job(core_.find(job)));
-      !may.ok() && wire::concerns_its_run(change))
-    return may.error();
   const JobState state = core_.job(core_.find(job)).state;
   const bool has_begun = state != JobState::pending && state != JobState::held;
   if (edit.gpus_differ && has_begun)

@@ -183,9 +183,7 @@ Status validate_container(const JobSpec& spec) {
     const auto mount = parse_mount(text);
     if (!mount)
       return invalid("bad-mounts", "'" + text + "' is no mount")
-          .hint(
-              "FOLDER, FOLDER:INSIDE or FOLDER:INSIDE:rw, each from / on and without commas: --mount "
-              "/data/imagenet:/data")
+          .hint("FOLDER, FOLDER:INSIDE or FOLDER:INSIDE:rw, from / on, without commas: --mount /data/imagenet:/data")
           .at("/mounts");
     if (!places.insert(mount->to).second)
       return invalid("bad-mounts", "two mounts are to be at " + mount->to).at("/mounts");
