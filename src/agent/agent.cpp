@@ -18,6 +18,7 @@
 #include "agent/attempt_limits.h"
 #include "agent/channels.h"
 #include "agent/checkpoint_fetches.h"
+#include "agent/checkpoint_measures.h"
 #include "agent/checkpoint_offers.h"
 #include "agent/clocks.h"
 #include "agent/code_fetches.h"
@@ -40,6 +41,7 @@
 #include "agent/resize_request.h"
 #include "agent/secret_files.h"
 #include "agent/telemetry.h"
+#include "agent/warnings.h"
 #include "net/url.h"
 #include "wire/secrets.h"
 
@@ -48,36 +50,6 @@ namespace {
 
 constexpr Duration tick_interval = Duration::milliseconds(250);
 constexpr int ticks_per_telemetry = 8;
-
-void warn_of_podman(const std::string& engine) {
-  std::fprintf(
-      stderr,
-      "schedulearn agent: %s gives containers no GPUs through its Docker API, so jobs with an image do not run "
-      "here; use Docker with NVIDIA's container toolkit\n",
-      engine.c_str());
-}
-
-// A line for the person who runs the agent.
-void warn_of(const std::vector<wire::GpuReport>& gpus) {
-  std::set<std::string> types;
-  for (const wire::GpuReport& gpu : gpus) {
-    types.insert(gpu.name);
-    if (gpu.missing)
-      std::fprintf(stderr, "schedulearn agent: GPU %d (%s, %s) is missing and counts as unavailable\n", gpu.index,
-                   gpu.name.c_str(), gpu.uuid.c_str());
-  }
-  if (types.size() < 2) return;
-  std::fprintf(
-      stderr,
-      "schedulearn agent: this server has GPUs of several types, so jobs that ask for a type do not run on it; "
-      "run one agent per type:\n");
-  for (const std::string& type : types)
-    std::fprintf(stderr, "  schedulearn agent run --gpu-type '%s' …\n", type.c_str());
-}
-
-void warn_of_irremovable(const Error& error) {
-  std::fprintf(stderr, "schedulearn agent: %s; it stays until the agent is started again\n", error.message.c_str());
-}
 
 // Who reaches the controller by a name that only this machine knows need not be reachable by others.
 std::string address_for_checkpoints(const std::string& controller_url) {
@@ -96,6 +68,7 @@ class LiveAgent : public Agent, private AgentPorts {
         telemetry_(*gpus_),
         logic_(*this),
         failed_ends_(*gpus_, [this](const LauncherState& state) { on_state(state); }),
+        measures_(loop, [this](const LauncherState& end, const auto& left) { tell_end(end, left); }),
         log_reads_(loop, logic_, files_, [this](const wire::LogChunk& chunk) { send(chunk); }),
         offers_(loop, address_for_checkpoints(settings.controller_url),
                 {[this](const wire::CheckpointOffered& offered) { logic_.on_offered(offered); },
@@ -291,8 +264,10 @@ class LiveAgent : public Agent, private AgentPorts {
   void on_launcher_message(const Fields& message);
   void on_launcher_lost();
   void on_state(const LauncherState& state);
+  void tell(const LauncherState& state);
+  void tell_end(const LauncherState& end, const CheckpointMeasures::Left& left);
   bool may_be_a_gpu_s_fault(const LauncherState& state) const;
-  void on_end(const std::string& key);
+  bool on_end(const LauncherState& end);
   void say_hello();
   void on_controller_message(const wire::ControllerMessage& message);
   void on_controller_lost();
@@ -318,6 +293,7 @@ class LiveAgent : public Agent, private AgentPorts {
   TelemetrySampler telemetry_;
   AgentLogic logic_;
   FailedEnds failed_ends_;
+  CheckpointMeasures measures_;
   LogReads log_reads_;
   CheckpointOffers offers_;
   CheckpointFetches fetches_;
@@ -365,7 +341,10 @@ void LiveAgent::on_launcher_message(const Fields& message) {
 }
 
 void LiveAgent::on_state(const LauncherState& state) {
-  if (state.state == "exited") on_end(state.key);
+  if (state.state != "exited" || !on_end(state)) tell(state);
+}
+
+void LiveAgent::tell(const LauncherState& state) {
   const bool is_known = logic_.attempts().contains(state.key);
   logic_.on_launcher_state(state);
   if (!is_known && containers_.is_one(state.key)) logic_.on_image(state.key, containers_.digest(state.key), boot_now());
@@ -379,21 +358,28 @@ bool LiveAgent::may_be_a_gpu_s_fault(const LauncherState& state) const {
          at->second.report.state == "running";
 }
 
-// Sends what must be reported of an attempt before its end. What the launcher repeats has been reported already.
-void LiveAgent::on_end(const std::string& key) {
-  secrets_.remove(key);
-  channels_.on_end(key);
-  const auto at = logic_.attempts().find(key);
-  if (at == logic_.attempts().end() || at->second.report.state == "exited") return;
+// Sends what must be reported of an attempt before its end. True: the end is told once its checkpoint has been measured.
+// What the launcher repeats has been reported already.
+bool LiveAgent::on_end(const LauncherState& end) {
+  secrets_.remove(end.key);
+  channels_.on_end(end.key);
+  const auto at = logic_.attempts().find(end.key);
+  if (at == logic_.attempts().end() || at->second.report.state == "exited") return false;
   const std::int64_t job_id = at->second.report.incarnation.job;
-  if (const auto progress = files_.progress(key, at->second.report, true)) send(*progress);
-  files_.note_output(key, at->second.report, true);
-  if (const auto checkpoint = files_.on_end(key, job_id, logic_.runs_another(job_id, key)))
-    logic_.on_checkpoint(key, checkpoint->bytes, checkpoint->seconds);
+  if (const auto progress = files_.progress(end.key, at->second.report, true)) send(*progress);
+  files_.note_output(end.key, at->second.report, true);
+  auto measure = files_.on_end(end.key, job_id, logic_.runs_another(job_id, end.key));
+  return measure && measures_.hold(end, std::move(measure), boot_now());
+}
+
+void LiveAgent::tell_end(const LauncherState& end, const CheckpointMeasures::Left& left) {
+  if (left) logic_.on_checkpoint(end.key, left->bytes, left->seconds);
+  tell(end);
 }
 
 void LiveAgent::on_launcher_lost() {
   failed_ends_.forget_all();
+  measures_.forget_all();
   containers_.on_launcher_lost();
   logic_.on_launcher_lost();
   ended_ ? finish_if_ended() : launcher_.reconnect();
@@ -462,6 +448,7 @@ void LiveAgent::tick() {
   launcher_.tick();
   logic_.tick(now);
   failed_ends_.tick(now);
+  measures_.tick(now);
   look_at_resizes();
   look_at_attempts();
   take_look_at_job_files(now);

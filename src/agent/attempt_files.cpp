@@ -290,21 +290,22 @@ const AttemptFiles::Notes& AttemptFiles::notes_of(const std::string& key) {
   return notes;
 }
 
-std::optional<AttemptFiles::Checkpoint> AttemptFiles::on_end(const std::string& key, std::int64_t job_id,
-                                                             bool runs_another) {
+AttemptFiles::MeasureCheckpoint AttemptFiles::on_end(const std::string& key, std::int64_t job_id, bool runs_another) {
   const Notes& notes = notes_of(key);
   const bool has_nothing = !runs_another && folders_.take_back(key, notes.job_dir);
-  if (has_nothing && notes.checkpoint_folder.empty()) return std::nullopt;
+  if (has_nothing && notes.checkpoint_folder.empty()) return nullptr;
   const std::string folder = notes.checkpoint_folder.empty() ? notes.job_dir + "/checkpoints" : notes.checkpoint_folder;
-  const std::string own = folder + "/" + own_subfolder(folder, job_id, folders_.first_of(key));
-  std::error_code unreadable;
-  const auto facts = look_into(std::filesystem::is_directory(own, unreadable) ? own : folder);
-  if (!facts) return std::nullopt;
-  Checkpoint checkpoint{facts->bytes, {}};
   const auto stop = stops_.find(key);
-  if (stop != stops_.end() && facts->newest_us >= stop->second.us)
-    checkpoint.seconds = (wall_now() - stop->second).to_seconds();
-  return checkpoint;
+  const Instant asked = stop == stops_.end() ? Instant::never() : stop->second;
+  return [folder, job_id, asked, ended = wall_now(), first = folders_.first_of(key)]() -> std::optional<Checkpoint> {
+    const std::string own = folder + "/" + own_subfolder(folder, job_id, first);
+    std::error_code unreadable;
+    const auto facts = look_into(std::filesystem::is_directory(own, unreadable) ? own : folder);
+    if (!facts) return std::nullopt;
+    Checkpoint checkpoint{facts->bytes, {}};
+    if (facts->newest_us >= asked.us) checkpoint.seconds = (ended - asked).to_seconds();
+    return checkpoint;
+  };
 }
 
 void AttemptFiles::keep_only(const std::map<std::string, HeldAttempt>& held) {

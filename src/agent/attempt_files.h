@@ -2,6 +2,7 @@
 // while an attempt runs, measures the checkpoint at its end. Keeps nothing that could not be read again.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -70,13 +71,15 @@ class AttemptFiles {
   void note_output(const std::string& key, const wire::AttemptReport& attempt, bool at_end);
   // Keeps its output within its limit.
   void bound(const std::string& key);
-  // It has ended, and another attempt of its job runs here or none: takes back its folders if nothing is in them. Tells the
-  // size of its checkpoint folder, and how long writing took if it was asked to stop.
+  // It has ended, and another attempt of its job runs here or none: takes back its folders if nothing is in them. What it
+  // has left in its checkpoint folder is told by the function, on any thread, which may take long; none: there is no such folder.
   struct Checkpoint {
     std::int64_t bytes = 0;
-    std::optional<double> seconds;
+    std::optional<double>
+        seconds;  // that writing it took; none: the attempt was not asked to stop, or wrote nothing after that
   };
-  std::optional<Checkpoint> on_end(const std::string& key, std::int64_t job_id, bool runs_another);
+  using MeasureCheckpoint = std::function<std::optional<Checkpoint>()>;
+  MeasureCheckpoint on_end(const std::string& key, std::int64_t job_id, bool runs_another);
   // Forgets attempts that are no longer held.
   void keep_only(const std::map<std::string, HeldAttempt>& held);
 

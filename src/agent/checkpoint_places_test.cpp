@@ -68,7 +68,9 @@ TEST_F(CheckpointPlacesTest,
       std::ofstream(folder / "model") << "12345";
       if (has_restarted)
         files = std::make_unique<AttemptFiles>(AttemptFilesSettings{top / "data", "http://127.0.0.1:1"});
-      const auto checkpoint = files->on_end(key, 7, false);
+      const auto measure = files->on_end(key, 7, false);
+      ASSERT_TRUE(measure) << is_named << has_restarted;
+      const auto checkpoint = measure();
       ASSERT_TRUE(checkpoint) << is_named << has_restarted;
       EXPECT_EQ(checkpoint->bytes, 5);
       EXPECT_EQ(fs::exists(job), !is_named);
@@ -91,7 +93,7 @@ TEST_F(CheckpointPlacesTest, a_link_that_leads_to_itself_ends_no_agent) {
   fs::create_directories(top / "work/kept");
   fs::create_symlink("job-7.100", top / "work/kept/job-7.100");
   std::ofstream(top / "work/kept/model") << "12345";
-  EXPECT_TRUE(files->on_end(key, 7, false));
+  EXPECT_TRUE(files->on_end(key, 7, false)());
   fs::remove_all(top / "work");
   fs::create_symlink("work", top / "work");
   EXPECT_EQ(place("states"), "checkpoint-refused");
