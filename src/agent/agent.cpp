@@ -151,11 +151,13 @@ class LiveAgent : public Agent, private AgentPorts {
       auto contained = containers_.in_container(std::move(launch), order, limits, prepared->place);
       if (!contained.ok()) return secrets_.remove(key), contained.error();
       launch = std::move(*contained);
-    } else {
-      launcher_.send_with_next(to_fields(LimitOrder{key, limits}));
     }
     if (order.spec.pty) channels_.put_at_terminal(order.spec.user, launch);
-    launcher_.send(to_fields(launch));
+    const Fields fields = to_fields(launch);
+    if (!fits_in_frame(fields))
+      return secrets_.remove(key), invalid("setup", "its command and its variables are too long to be started");
+    if (!order.spec.image) launcher_.send_with_next(to_fields(LimitOrder{key, limits}));
+    launcher_.send(fields);
     return {};
   }
   Limits limit(const std::string& key, const wire::StartAttempt& order, const std::vector<wire::AttemptPart>& parts) {

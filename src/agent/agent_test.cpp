@@ -489,6 +489,28 @@ TEST_F(OutputTest, under_its_limit_is_left_alone) {
   EXPECT_EQ(read(0)->bytes.size(), 65'536u);
 }
 
+TEST_F(OutputTest, no_number_asks_for_more_than_is_there_or_for_less_than_nothing) {
+  write('a', 10);
+  constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min(), most = -(least + 1);
+  for (const std::int64_t offset : {least, std::int64_t{-1}, std::int64_t{0}, most}) {
+    for (const std::int64_t limit : {least, std::int64_t{-2}, std::int64_t{0}, most}) {
+      const auto piece = read_piece(dir + "/output", offset, limit, output_gap(dir));
+      ASSERT_TRUE(piece);
+      EXPECT_EQ(piece->bytes.size(), limit > 0 ? static_cast<std::size_t>(10 - piece->offset) : 0) << offset << limit;
+    }
+  }
+}
+
+TEST(LauncherWire, what_is_too_long_for_a_frame_is_known_before_it_breaks_the_connection) {
+  for (const std::size_t length : {(4U << 20) - 3, (4U << 20) - 2}) {
+    const Fields fields = {"a", std::string(length - 1, 'x'), ""};
+    FrameReader reader;
+    reader.add(frame(fields));
+    EXPECT_EQ(reader.next().has_value(), fits_in_frame(fields)) << length;
+    EXPECT_EQ(reader.broken(), !fits_in_frame(fields)) << length;
+  }
+}
+
 TEST(LauncherWire, frames_survive_any_cut) {
   const std::string text = frame({"start", "", "a b"}) + frame({"list"});
   for (std::size_t cut = 0; cut <= text.size(); ++cut) {

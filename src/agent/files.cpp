@@ -54,7 +54,7 @@ std::optional<FilePiece> read_piece(const std::string& path, std::int64_t offset
   if (piece.offset >= gap.from && piece.offset < gap.to) piece.offset = gap.to;
   const std::int64_t end = piece.offset < gap.from ? gap.from : piece.size;
   piece.bytes.resize(static_cast<std::size_t>(
-      std::clamp<std::int64_t>(end - piece.offset, 0, std::min<std::int64_t>(limit, 1 << 20))));
+      std::clamp<std::int64_t>(end - piece.offset, 0, std::clamp<std::int64_t>(limit, 0, 1 << 20))));
   const ssize_t n = ::pread(fd, piece.bytes.data(), piece.bytes.size(), piece.offset);
   piece.bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
   ::close(fd);

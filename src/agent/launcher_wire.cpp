@@ -27,6 +27,12 @@ std::string frame(const Fields& fields) {
   return result + body;
 }
 
+bool fits_in_frame(const Fields& fields) {
+  std::size_t size = 0;
+  for (const std::string& field : fields) size += field.size() + 1;
+  return size <= frame_bytes_max;
+}
+
 std::optional<Fields> FrameReader::next() {
   std::uint32_t length = 0;
   if (broken_ || buffer_.size() < sizeof length) return std::nullopt;

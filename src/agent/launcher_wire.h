@@ -26,6 +26,7 @@ namespace sl::agent {
 using Fields = std::vector<std::string>;
 
 std::string frame(const Fields& fields);
+bool fits_in_frame(const Fields& fields);  // what does not breaks the other side's connection
 
 // Either side drops the connection when more than this waits to be sent.
 inline constexpr std::size_t unsent_bytes_max = 64 << 20;

@@ -121,6 +121,8 @@ void Api::send_logs(const Call& call, const JobEntry& entry) {
   for (const auto* number : {&attempt, &rank, &offset, &limit, &tail, &tail_bytes}) {
     if (!number->ok()) return call.fail(number->error());
   }
+  if (*limit >= 0 && (*tail >= 0 || *tail_bytes > 0))
+    return call.fail(invalid("bad-parameter", "limit goes with offset; tail and tail_bytes say themselves how much"));
   // Of a job that waits again: what it wrote before.
   Output output = output_of(entry, static_cast<int>(*attempt), static_cast<int>(*rank));
   output.with_times = call.request.parameter("timestamps") == "true";
@@ -207,7 +209,8 @@ void Api::read_whole(Call call, const Output& output, std::int64_t from, std::in
       piece->bytes = written.stamped(piece->bytes, piece->offset, begins_line);
     }
     stream->write(std::move(piece->bytes));
-    if (next >= piece->size || (to >= 0 && next >= to) || stream->closed()) return stream->close();
+    const bool is_unreadable = next == from;  // as on a disk that fails: it would be asked for again and again
+    if (next >= piece->size || (to >= 0 && next >= to) || is_unreadable || stream->closed()) return stream->close();
     when_read(stream, [this, call, output, next, to, stream, begins_line]() mutable {
       if (stream->closed()) return stream->close();
       read_whole(std::move(call), output, next, to, std::move(stream), begins_line);
