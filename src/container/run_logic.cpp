@@ -58,8 +58,10 @@ void RunLogic::on_look(Sight sight) {
 }
 
 void RunLogic::on_ended(const std::string& end) {
-  const auto outcome = read_end(end, order_.memory_bytes);
+  auto outcome = read_end(end, order_.memory_bytes);
   if (outcome && (outcome->exit_code || outcome->signal)) may_have_begun_ = true;
+  // A job that runs can write of its end what it likes, but blames no server.
+  if (outcome && outcome->failure_kind == "server_setup" && may_have_begun_) outcome->failure_kind = "lost";
   outcome ? end_with(*outcome) : void(step_ = Step::inspect_ended);
 }
 

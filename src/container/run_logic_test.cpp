@@ -54,6 +54,19 @@ TEST(RunLogicTest, a_job_ends_as_its_first_process_has_written_and_is_reported_b
   expect_removed(logic);
 }
 
+TEST(RunLogicTest, a_job_that_has_begun_cannot_blame_its_server) {
+  RunLogic logic = begun();
+  logic.on_ended("no_device\n");
+  EXPECT_EQ(logic.outcome().failure_kind, "lost");
+  RunLogic without_gpu = created();
+  without_gpu.on_done({});
+  without_gpu.on_done({});
+  without_gpu.on_inspected(Inspected(ours(false)));
+  ASSERT_EQ(without_gpu.next(), Step::wait);
+  without_gpu.on_ended("no_device\n");
+  EXPECT_EQ(without_gpu.outcome().failure_kind, "server_setup");
+}
+
 TEST(RunLogicTest, a_container_that_is_ours_and_was_not_known_to_be_created_is_made_again_once) {
   RunLogic logic = created();
   logic.on_done(conflict("name-taken", "taken"));
