@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -206,13 +207,19 @@ TEST_F(CheckpointCopyTest, a_link_or_a_file_in_its_place_is_refused_and_stays) {
   EXPECT_EQ(CheckpointWriter::open(place, open()->list).error().code, "checkpoint-refused");
 }
 
-TEST_F(CheckpointCopyTest, one_that_does_not_fit_is_the_server_s_fault_and_leaves_nothing) {
+TEST_F(CheckpointCopyTest, one_that_does_not_fit_is_the_server_s_fault_if_it_ever_could_and_leaves_nothing) {
+  struct statvfs disk {};
+  ASSERT_EQ(::statvfs(top.c_str(), &disk), 0);
   CheckpointList list = open()->list;
-  list.entries.back().size = std::int64_t{1} << 49;
-  const auto writer = CheckpointWriter::open(place, list);
-  ASSERT_FALSE(writer.ok());
-  EXPECT_EQ(writer.error().code, "server_setup");
-  EXPECT_EQ(left(), "");
+  list.entries.back().size = 0;
+  const auto all = static_cast<std::int64_t>(disk.f_blocks * disk.f_frsize) - list.bytes();
+  for (const auto& [bytes, code] : {std::pair(all, "server_setup"), {all + 1, "lost"}}) {
+    list.entries.back().size = bytes;
+    const auto writer = CheckpointWriter::open(place, list);
+    ASSERT_FALSE(writer.ok());
+    EXPECT_EQ(writer.error().code, code);
+    EXPECT_EQ(left(), "");
+  }
 }
 
 TEST_F(CheckpointCopyTest, what_is_set_aside_is_not_continued) {
