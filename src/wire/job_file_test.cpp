@@ -196,6 +196,7 @@ constexpr BadFile bad_files[] = {
     {"command = \"x\"\nimage = \"a b\"", "bad-image", "/image"},
     {"command = \"x\"\nimage = \"\"", "bad-image", "/image"},
     {"command = \"x\"\n[resources]\nshm = \"8MiB\"", "bad-resources", "/resources/shm"},
+    {"command = \"x\"\n[resources]\nprocesses = 4194305", "bad-resources", "/resources/processes"},
     {"command = \"x\"\nimage = \"../a\"", "bad-image", "/image"},
     {"command = \"x\"\nimage = \"Net:1\"", "bad-image", "/image"},
     {"command = \"x\"\nimage = \"a:b:c\"", "bad-image", "/image"},

@@ -331,11 +331,15 @@ Status validate_interruptions(const JobSpec& spec) {
 }
 
 Status validate_resources(const ResourceSpec& r) {
+  constexpr int processes_max = 1 << 22;  // of the kernel
   const auto is_negative = [](const auto& number) { return number && *number < 0; };
   if (is_negative(r.cpus) || is_negative(r.memory_bytes) || is_negative(r.gpu_memory_bytes) || is_negative(r.shm_bytes))
     return invalid("bad-resources", "resources cannot be negative").at("/resources");
   if (r.processes.value_or(1) < 1)
     return invalid("bad-resources", "a job needs one process at least").at("/resources/processes");
+  if (r.processes.value_or(1) > processes_max)
+    return invalid("bad-resources", "no server has more than " + std::to_string(processes_max) + " processes")
+        .at("/resources/processes");
   if (r.pin_cpus && r.cpus.value_or(0) < 1)
     return invalid("bad-resources", "pin_cpus needs to know how many processors the job asks for")
         .at("/resources/pin_cpus")
