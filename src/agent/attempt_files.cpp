@@ -20,6 +20,7 @@
 #include "agent/processes.h"
 #include "net/url.h"
 #include "wire/json.h"
+#include "wire/utf8.h"
 
 namespace sl::agent {
 
@@ -235,8 +236,8 @@ LauncherState AttemptFiles::explain(LauncherState state) const {
   std::istringstream(noted->bytes) >> line >> code;
   if (line < 1 || line > lines->size()) return state;
   state.failure_kind = "setup";
-  state.failure_message =
-      fmt::format("line {} of its set-up ended with exit code {}: {}", line, code, (*lines)[line - 1].substr(0, 200));
+  state.failure_message = fmt::format("line {} of its set-up ended with exit code {}: {}", line, code,
+                                      wire::first_characters((*lines)[line - 1], 200));
   return state;
 }
 

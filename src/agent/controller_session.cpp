@@ -4,11 +4,13 @@
 #include <cstdio>
 #include <utility>
 
+#include "agent/clocks.h"
 #include "wire/error.h"
 
 namespace sl::agent {
 namespace {
 
+constexpr Duration lasting = Duration::whole_seconds(2);
 constexpr double retry_s_first = 0.1, retry_s_max = 5;
 
 std::string websocket_url(std::string url) {
@@ -76,7 +78,7 @@ void ControllerSession::on_open(std::shared_ptr<net::WebSocket> socket) {
 void ControllerSession::on_text(const std::string& text) {
   const auto message = wire::decode_controller_message(text);
   if (!message.ok()) return;  // from a newer controller: nothing we can do
-  if (std::holds_alternative<wire::Welcome>(*message)) retry_s_ = retry_s_first;
+  if (std::holds_alternative<wire::Welcome>(*message)) welcomed_ = boot_now();
   events_.on_message(*message);
 }
 
@@ -98,6 +100,9 @@ void ControllerSession::lose() {
 
 // A random time between half and all of a delay that doubles.
 void ControllerSession::retry() {
+  // One that ends as soon as it has begun will do so again.
+  const Instant welcomed = std::exchange(welcomed_, Instant::never());
+  if (!welcomed.is_never() && boot_now() - welcomed >= lasting) retry_s_ = retry_s_first;
   const double wait_s = retry_s_ * std::uniform_real_distribution<>(0.5, 1.0)(random_);
   retry_s_ = std::min(retry_s_max, retry_s_ * 2);
   retry_ = loop_.after(Duration::seconds(wait_s), [this] { connect(); });

@@ -48,6 +48,7 @@ class ControllerSession {
   std::shared_ptr<void> connecting_;
   std::shared_ptr<net::EventLoop::Timer> retry_;
   double retry_s_;
+  Instant welcomed_ = Instant::never();  // when the session that is open began
   std::mt19937 random_;
 };
 

@@ -9,6 +9,7 @@
 
 #include "wire/job_spec.h"
 #include "wire/json_text.h"
+#include "wire/utf8.h"
 
 namespace sl::controller {
 namespace {
@@ -26,7 +27,9 @@ bool is_id(std::string_view text) {
 }
 
 // In quotes, and in one line whatever it holds.
-std::string quoted_text(std::string_view text) { return wire::json_text(json::string(text.substr(0, 500))); }
+std::string quoted_text(std::string_view text) {
+  return wire::json_text(json::string(wire::first_characters(text, 500)));
+}
 
 std::string text_in(const std::string& document, const char* key) {
   json::error_code error;

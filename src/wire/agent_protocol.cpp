@@ -2,6 +2,7 @@
 
 #include "wire/job_spec_text.h"
 #include "wire/json.h"
+#include "wire/utf8.h"
 
 namespace sl::wire {
 namespace {
@@ -82,7 +83,9 @@ std::string encode_message(const Message& message) {
           spec = stated(std::move(spec.get_object()));
         }
         for (auto& [key, value] : fields.as_object()) object[key] = std::move(value);
-        return boost::json::serialize(object);
+        // What a job has named or a program is called need not be text, and one message that is not would end the session.
+        std::string text = boost::json::serialize(object);
+        return is_utf8(text) ? text : as_utf8(text);
       },
       message);
 }

@@ -53,6 +53,12 @@ std::string as_utf8(std::string_view bytes) {
   return text;
 }
 
+std::string_view first_characters(std::string_view text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max) return text;
+  while (bytes_max > 0 && (static_cast<unsigned char>(text[bytes_max]) & 0xC0) == 0x80) --bytes_max;
+  return text.substr(0, bytes_max);
+}
+
 bool has_control_characters(std::string_view text) {
   unsigned char before = 0;
   for (const char each : text) {

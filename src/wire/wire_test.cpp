@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
+
 #include <rapidcheck/gtest.h>
+#include <set>
 
 #include <limits>
 
@@ -8,6 +10,7 @@
 #include "wire/error.h"
 #include "wire/job_spec.h"
 #include "wire/json.h"
+#include "wire/utf8.h"
 
 namespace sl::wire {
 namespace {
@@ -108,6 +111,28 @@ TEST(AgentProtocol, messages_survive_the_wire_and_unknown_keys_are_tolerated) {
   EXPECT_TRUE(decode_agent_message(R"({"type": "ping", "at_us": 5, "new_key": 1})").ok());
   EXPECT_EQ(decode_agent_message(R"({"type": "pong"})").error().code, "unknown-message");
   EXPECT_EQ(decode_agent_message("[]").error().code, "bad-message");
+}
+
+TEST(AgentProtocol, every_message_is_text_whatever_a_job_has_named) {
+  AttemptReport report{{"c", 5, 1, 5}, "exited", 0};
+  report.failure_message = "cannot read \xFF\xC3";
+  const std::string text = encode(AgentMessage(AttemptChanged{1, report}));
+  EXPECT_TRUE(is_utf8(text));
+  const auto read = decode_agent_message(text);
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(std::get<AttemptChanged>(*read).report.failure_message, "cannot read \uFFFD\uFFFD");
+}
+
+TEST(Utf8, is_cut_between_characters) {
+  const std::string text = "a\u00E4\u20AC\U0001F600";  // 1, 2, 3 and 4 bytes
+  std::set<std::size_t> lengths;
+  for (std::size_t most = 0; most <= text.size() + 1; ++most) {
+    const std::string_view first = first_characters(text, most);
+    EXPECT_TRUE(is_utf8(first)) << most;
+    EXPECT_LE(first.size(), most);
+    lengths.insert(first.size());
+  }
+  EXPECT_EQ(lengths, (std::set<std::size_t>{0, 1, 3, 6, 10}));
 }
 
 TEST(Quantities, durations_sizes_and_gpu_counts_as_people_write_them) {
