@@ -18,6 +18,8 @@
 #include "agent/machine.h"
 #include "agent/meeting.h"
 #include "agent/processes.h"
+#include "agent/warnings.h"
+#include "agent/whole_file.h"
 #include "net/url.h"
 #include "wire/json.h"
 #include "wire/utf8.h"
@@ -51,8 +53,7 @@ void install(const std::string& path, const char* text) {
   if (read_text(path) == text) return;
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-  write_text(path + ".new", text);
-  std::filesystem::rename(path + ".new", path, ignored);
+  if (!replace_file(path, text)) warn_of_unwritten(path);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "agent/files.h"
+#include "agent/whole_file.h"
 
 namespace sl::agent {
 namespace {
@@ -86,7 +87,9 @@ Result<std::string> AttemptFolders::make(const std::string& key, std::int64_t fi
   const std::string attempt = of_attempt(key);
   if (::mkdir(attempt.c_str(), mode) != 0 && errno != EEXIST) return failed("cannot make " + attempt, errno);
   Incarnation incarnation = parse_key(key).value_or(Incarnation{});
-  if (std::exchange(incarnation.number, first) != first) write_text(attempt + "/first", std::to_string(first));
+  const std::string record = attempt + "/first";
+  if (std::exchange(incarnation.number, first) != first && !replace_file(record, std::to_string(first)))
+    return failed("cannot write " + record, errno);
   std::string job = of_job(incarnation);
   if (make_from_spare(attempt, job)) return job;
   for (const std::string& path : {attempt + "/tmp", job, job + "/checkpoints", job + "/output"}) {

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <functional>
 
+#include "support/full_disk.h"
+
 namespace sl::agent {
 namespace {
 
@@ -64,6 +66,18 @@ TEST_F(FoldersTest, that_cannot_be_made_are_the_server_s_fault) {
   ASSERT_FALSE(folder.ok());
   EXPECT_EQ(folder.error().code, "server_setup");
   EXPECT_NE(folder.error().message.find("/jobs/1"), std::string::npos) << folder.error().message;
+}
+
+// Without its number the attempt would be taken for the first of its job, whose checkpoints are elsewhere.
+TEST_F(FoldersTest, of_an_attempt_whose_job_cannot_be_written_down_are_not_made) {
+  const auto make_on_full_disk = [&] {
+    const test::FullDisk full;
+    return folders.make("1.2.800.c", 500);
+  };
+  const Result<std::string> folder = make_on_full_disk();
+  ASSERT_FALSE(folder.ok());
+  EXPECT_EQ(folder.error().code, "server_setup");
+  EXPECT_NE(folder.error().message.find("1.2.800.c/first"), std::string::npos) << folder.error().message;
 }
 
 TEST_F(FoldersTest, in_which_a_job_has_left_anything_are_no_other_jobs) {

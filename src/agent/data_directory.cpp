@@ -13,6 +13,8 @@
 #include <random>
 
 #include "agent/files.h"
+#include "agent/warnings.h"
+#include "agent/whole_file.h"
 
 namespace sl::agent {
 namespace {
@@ -24,10 +26,10 @@ std::string random_id() {
   return text;
 }
 
-// Readers find the old text or the new one, never a part.
-void replace_file(const std::string& path, const std::string& text) {
-  std::ofstream(path + ".new") << text;
-  ::rename((path + ".new").c_str(), path.c_str());
+Error not_writable(const std::string& path, int error) {
+  return denied("data-directory-not-writable",
+                "cannot write to the data directory " + path + ": " + std::strerror(error))
+      .hint("choose another: --data DIR");
 }
 
 }  // namespace
@@ -36,12 +38,12 @@ Result<int> lock_data_directory(const std::string& path) {
   std::error_code failed;
   std::filesystem::create_directories(path, failed);
   const int lock = ::open((path + "/agent.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (lock < 0)
-    return denied("data-directory-not-writable",
-                  "cannot write to the data directory " + path + ": " + std::strerror(errno))
-        .hint("choose another: --data DIR");
-  if (::flock(lock, LOCK_EX | LOCK_NB) == 0) return lock;
+  if (lock < 0) return not_writable(path, errno);
+  const bool is_ours = ::flock(lock, LOCK_EX | LOCK_NB) == 0;
+  if (is_ours && !agent_id(path).empty()) return lock;
+  const int error = errno;
   ::close(lock);
+  if (is_ours) return not_writable(path, error);
   return conflict("data-directory-in-use", "another agent uses the data directory " + path)
       .hint("choose another: --data DIR");
 }
@@ -49,8 +51,9 @@ Result<int> lock_data_directory(const std::string& path) {
 std::string agent_id(const std::string& data_dir) {
   const std::string path = data_dir + "/agent_id";
   std::string id = read_text(path);
-  if (id.empty()) std::ofstream(path) << (id = random_id());
-  return id;
+  if (!id.empty()) return id;
+  id = random_id();
+  return replace_file(path, id, {.synced = true}) ? id : "";
 }
 
 std::int64_t next_call(const std::string& data_dir, std::int64_t wall_us) {
@@ -58,7 +61,7 @@ std::int64_t next_call(const std::string& data_dir, std::int64_t wall_us) {
   std::int64_t last = 0;
   std::ifstream(path) >> last;
   const std::int64_t next = std::max(last + 1, wall_us);
-  replace_file(path, std::to_string(next) + "\n");
+  if (!replace_file(path, std::to_string(next) + "\n")) warn_of_unwritten(path);
   return next;
 }
 
@@ -70,7 +73,8 @@ KnownCluster read_known_cluster(const std::string& data_dir) {
 }
 
 void write_known_cluster(const std::string& data_dir, const KnownCluster& cluster) {
-  replace_file(data_dir + "/cluster", cluster.id + " " + std::to_string(cluster.last_job) + "\n");
+  const std::string path = data_dir + "/cluster";
+  if (!replace_file(path, cluster.id + " " + std::to_string(cluster.last_job) + "\n")) warn_of_unwritten(path);
 }
 
 }  // namespace sl::agent

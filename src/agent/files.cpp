@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <sstream>
 
+#include "agent/whole_file.h"
+
 namespace sl::agent {
 namespace {
 
@@ -79,8 +81,7 @@ bool bound_output(const std::string& attempt_dir, std::int64_t limit) {
   const Gap before = output_gap(attempt_dir);
   const Gap gap = {limit / 4, info.st_size - (limit - limit / 4)};
   if (gap.to - std::max(before.to, gap.from) < limit / 16) return true;  // a few large cuts instead of many small ones
-  write_text(attempt_dir + "/gap.new", std::to_string(gap.from) + ' ' + std::to_string(gap.to) + '\n');
-  if (::rename((attempt_dir + "/gap.new").c_str(), (attempt_dir + "/gap").c_str()) != 0) return false;
+  if (!replace_file(attempt_dir + "/gap", std::to_string(gap.from) + ' ' + std::to_string(gap.to) + '\n')) return false;
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   const bool punched =
       fd >= 0 && ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, gap.from, gap.to - gap.from) == 0;

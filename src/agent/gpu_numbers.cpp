@@ -1,11 +1,11 @@
 #include "agent/gpu_numbers.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <fstream>
 #include <utility>
 
 #include "agent/files.h"
+#include "agent/warnings.h"
+#include "agent/whole_file.h"
 #include "wire/json.h"
 
 namespace sl::agent {
@@ -52,9 +52,7 @@ std::vector<wire::GpuReport> number_gpus(std::vector<wire::GpuReport> found, con
       number_gpus(std::move(found), before.ok() ? *before : std::vector<wire::GpuReport>{});
   std::vector<wire::GpuReport> kept;
   for (const wire::GpuReport& gpu : gpus) kept.push_back(identity_of(gpu));
-  const std::string fresh = file + ".new";
-  std::ofstream(fresh) << wire::write_json(kept) << "\n";
-  std::rename(fresh.c_str(), file.c_str());
+  if (!replace_file(file, wire::write_json(kept) + "\n", {.synced = true})) warn_of_unwritten(file);
   return gpus;
 }
 

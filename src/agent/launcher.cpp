@@ -21,21 +21,9 @@
 
 #include "agent/clocks.h"
 #include "agent/processes.h"
+#include "agent/whole_file.h"
 
 namespace sl::agent {
-namespace {
-
-// Writes a small file completely or not at all. Not synced: after a power cut nothing runs that it could describe.
-bool write_whole(const std::string& path, const std::string& text) {
-  const std::string temporary = path + ".new";
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) return false;
-  const bool written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  ::close(fd);
-  return written && ::rename(temporary.c_str(), path.c_str()) == 0;
-}
-
-}  // namespace
 
 // ---- starting up ----
 
@@ -191,8 +179,9 @@ void Launcher::flush() {
 
 // ---- LauncherPorts ----
 
+// Not synced: after a power cut nothing runs that it could describe.
 void Launcher::write_lease(Instant until) {
-  write_whole(dir_ + "/lease", boot_id() + "\n" + std::to_string(until.us) + "\n");
+  (void)replace_file(dir_ + "/lease", boot_id() + "\n" + std::to_string(until.us) + "\n", {.mode = 0600});
 }
 
 // Its output exists from before its program runs.

@@ -3,13 +3,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <sstream>
 
 #include "agent/environment.h"
 #include "agent/files.h"
+#include "agent/whole_file.h"
 #include "wire/json.h"
 
 namespace sl::agent {
@@ -32,11 +31,7 @@ std::string text_of(const wire::Placement& placement) {
 
 // Whoever reads it sees all of it or none.
 Status write_at_once(const std::string& path, const std::string& text) {
-  const std::string temporary = path + ".new";
-  std::ofstream file(temporary, std::ios::trunc);
-  file << text;
-  file.close();
-  if (file && ::rename(temporary.c_str(), path.c_str()) == 0) return {};
+  if (replace_file(path, text)) return {};
   return unavailable("server_setup", "cannot write " + path + ": " + std::strerror(errno));
 }
 

@@ -1,6 +1,8 @@
 #include "agent/warnings.h"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <set>
 
 namespace sl::agent {
@@ -32,6 +34,11 @@ void warn_of(const std::vector<wire::GpuReport>& gpus) {
 
 void warn_of_irremovable(const Error& error) {
   std::fprintf(stderr, "schedulearn agent: %s; it stays until the agent is started again\n", error.message.c_str());
+}
+
+void warn_of_unwritten(const std::string& path) {
+  std::fprintf(stderr, "schedulearn agent: cannot write %s, which stays as it was: %s\n", path.c_str(),
+               std::strerror(errno));
 }
 
 }  // namespace sl::agent

@@ -13,5 +13,7 @@ void warn_of_podman(const std::string& engine);
 // Of GPUs that are missing, and of several types on one server.
 void warn_of(const std::vector<wire::GpuReport>& gpus);
 void warn_of_irremovable(const Error& error);
+// A file of ours that stays as it was, for the reason in errno.
+void warn_of_unwritten(const std::string& path);
 
 }  // namespace sl::agent
