@@ -1,6 +1,7 @@
 #include "agent/journal.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,9 @@
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <utility>
+
+#include "agent/whole_file.h"
 
 namespace sl::agent {
 namespace {
@@ -80,7 +84,7 @@ std::string to_line(const Started& s) {
 JournalContents read_journal(const std::string& path) {
   JournalContents contents;
   std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
+  for (std::string line; std::getline(file, line) && !file.eof();) {
     const Fields fields = split(line);
     if (const auto start = parse_start(fields)) contents.started[start->key] = *start;
     if (const auto end = parse_end(fields)) contents.ends[end->key] = *end;
@@ -97,31 +101,61 @@ std::vector<Started> fenced_in(const JournalContents& journal, const std::string
   return fenced;
 }
 
-void Journal::rewrite(const JournalContents& contents) {
-  std::string text;
-  for (const auto& [key, started] : contents.started) text += to_line(started);
-  for (const auto& [key, state] : contents.ends) text += end_line(state);
-  if (file_ >= 0) ::fdatasync(file_), ::close(file_);
-  const std::string temporary = path_ + ".new";
-  const int fresh = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  const bool whole = fresh >= 0 && ::write(fresh, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-                     ::fdatasync(fresh) == 0;
-  if (fresh >= 0) ::close(fresh);
-  if (whole) ::rename(temporary.c_str(), path_.c_str());  // else the long one stays
-  file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  bytes_ = text.size();
-  rewrite_at_ = std::max(bytes_min, 2 * text.size());
+void Journal::begin(JournalContents contents) {
+  contents_ = std::move(contents);
+  rewrite();
 }
 
-void Journal::write_end(const LauncherState& state) { append(end_line(state)); }
+// A process that has recorded its start and then ran no program has made the file longer, and one that could not record
+// it whole has too.
+bool Journal::is_whole() const {
+  struct stat info {};
+  return !lacks_records_ && ::fstat(file_, &info) == 0 && static_cast<std::size_t>(info.st_size) == bytes_;
+}
 
-void Journal::write_forgotten(const std::string& key) { append("forget\t" + key + "\n"); }
+bool Journal::rewrite() {
+  std::string text;
+  for (const auto& [key, started] : contents_.started) text += to_line(started);
+  for (const auto& [key, state] : contents_.ends) text += end_line(state);
+  if (!replace_file(path_, text, {.mode = 0600, .synced = true})) return false;
+  if (file_ >= 0) ::close(file_);
+  file_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  lacks_records_ = false;
+  bytes_ = text.size();
+  rewrite_at_ = std::max(bytes_min, 2 * text.size());
+  return file_ >= 0;
+}
 
-// A full disk does not keep an end from being reported: then only the controller knows it.
+void Journal::tidy() {
+  if (bytes_ > rewrite_at_ || !is_whole()) rewrite();
+}
+
+void Journal::note_start(const Started& started) {
+  contents_.started[started.key] = started;
+  bytes_ += to_line(started).size();
+}
+
+void Journal::write_end(const LauncherState& state) {
+  contents_.started.erase(state.key);
+  contents_.ends[state.key] = state;
+  append(end_line(state));
+}
+
+void Journal::write_forgotten(const std::string& key) {
+  contents_.started.erase(key);
+  contents_.ends.erase(key);
+  append("forget\t" + key + "\n");
+}
+
+// A full disk does not keep an end from being reported: until there is room, only we and the controller know it.
 void Journal::append(const std::string& line) {
-  if (::write(file_, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
+  if (is_whole() && ::write(file_, line.data(), line.size()) == static_cast<ssize_t>(line.size())) {
+    bytes_ += line.size();
+    return;
+  }
+  lacks_records_ = true;
+  if (!rewrite())
     std::fprintf(stderr, "schedulearn-launcher: cannot write to %s: %s\n", path_.c_str(), std::strerror(errno));
-  bytes_ += line.size();
 }
 
 void Journal::sync() { ::fdatasync(file_); }

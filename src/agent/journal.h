@@ -1,6 +1,11 @@
 // The launcher's journal: a line for each start (written by the process itself before its program runs), for each end,
 // and for each attempt that need not be reported any more. A process number means something only in the boot in which
 // it was recorded, so each start names its boot.
+//
+// On a full disk a record may be cut short or be missing: that of an end, or of a start whose process then runs no
+// program. The next record would be glued to the cut one, and a launcher that starts then would take an attempt that is
+// over for one that runs, in control groups that are another's by now. So no record is added to such a file, and nothing
+// starts, until it has been replaced by one with all that still counts.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +41,7 @@ struct JournalContents {
   std::map<std::string, Started> started;
   std::map<std::string, LauncherState> ends;
 };
+// Does not count a last line that was cut short.
 JournalContents read_journal(const std::string& path);
 // Attempts of this boot that must not outlive their lease and have no end on record.
 std::vector<Started> fenced_in(const JournalContents& journal, const std::string& boot);
@@ -43,19 +49,30 @@ std::vector<Started> fenced_in(const JournalContents& journal, const std::string
 class Journal {
  public:
   explicit Journal(std::string path) : path_(std::move(path)) {}
-  // Replaces the file with the entries that still count, and opens it for new ones.
-  void rewrite(const JournalContents& contents);
+  // Begins with these entries, which replace the file.
+  void begin(JournalContents contents);
+  // Before each start: whether the file has all that still counts and nothing else. If not, it is replaced; false
+  // (errno): it cannot be.
+  bool make_whole() { return is_whole() || rewrite(); }
+  int descriptor() const { return file_; }  // for processes that record their own start
+  // A process has done so.
+  void note_start(const Started& started);
   void write_end(const LauncherState& state);
   void write_forgotten(const std::string& key);
   void sync();
-  bool is_long() const { return bytes_ > rewrite_at_; }
-  int descriptor() const { return file_; }  // for processes that record their own start
+  // Replaces a file that is long or not whole.
+  void tidy();
 
  private:
+  bool is_whole() const;
+  bool rewrite();
   void append(const std::string& line);
   std::string path_;
   int file_ = -1;
-  std::size_t bytes_ = 0, rewrite_at_ = 0;
+  JournalContents contents_;
+  bool lacks_records_ = false;
+  std::size_t bytes_ = 0;  // of the file, unless a process has recorded a start that note_start() does not know
+  std::size_t rewrite_at_ = 0;
 };
 
 }  // namespace sl::agent

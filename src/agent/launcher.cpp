@@ -79,18 +79,8 @@ void Launcher::recover() {
   std::ifstream lease(dir_ + "/lease");
   if (!(lease >> remains.lease_boot >> remains.lease_until.us)) remains.lease_boot.clear();
   logic_.recover(remains, boot_id());
-  journal_.rewrite(remains.journal);
+  journal_.begin(std::move(remains.journal));
   logic_.settle(boot_now());
-}
-
-// Only what must still be reported.
-void Launcher::compact_journal() {
-  JournalContents contents;
-  contents.started = runtime_.started();
-  for (const auto& [key, attempt] : logic_.attempts()) {
-    if (attempt.state.state == "exited") contents.ends[key] = attempt.state;
-  }
-  journal_.rewrite(contents);
 }
 
 // ---- the loop ----
@@ -112,7 +102,7 @@ void Launcher::serve() {
   if (client_ >= 0 && (waits[2].revents & ~POLLOUT) != 0) read_client();
   if ((waits[1].revents & POLLIN) != 0) accept_client();
   logic_.settle(boot_now());
-  if (journal_.is_long()) compact_journal();
+  journal_.tidy();
 }
 
 void Launcher::take_ended() {

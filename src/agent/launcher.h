@@ -37,7 +37,6 @@ class Launcher : private LauncherPorts {
   bool open();
   bool listen();
   void recover();
-  void compact_journal();
   void serve();
   void take_ended();
   void watch_warden();

@@ -213,7 +213,7 @@ class LimitedProcesses : public testing::Test {
  protected:
   LimitedProcesses() {
     fs::create_directories(dir + "/attempts");
-    journal.rewrite({});
+    journal.begin({});
     runtime = std::make_unique<ProcessRuntime>(dir, journal);
   }
   ~LimitedProcesses() override {

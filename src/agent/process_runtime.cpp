@@ -38,7 +38,9 @@ ProcessRuntime::ProcessRuntime(std::string data_dir, Journal& journal, std::uint
   for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
 }
 
+// What is started gets control groups of attempts that are over, so the journal has to know that they are.
 Result<std::int64_t> ProcessRuntime::start(const LaunchOrder& order) {
+  if (!journal_.make_whole()) return cannot_record(errno);
   Started started;
   started.key = order.key, started.gpus = order.gpus, started.fenced = order.fenced, started.boot = boot_;
   // A container has control groups of its engine; so its tree is found as where there are none.
@@ -55,6 +57,7 @@ Result<std::int64_t> ProcessRuntime::start(const LaunchOrder& order) {
   Result<Started> begun = start_process(order, std::move(started), surroundings);
   if (!begun.ok() || begun->cgroup.empty()) cgroups_.take_back(cgroup);
   if (!begun.ok()) return cgroups_.take_back(limits), begun.error();
+  journal_.note_start(*begun);
   leaders_[order.key] = {static_cast<pid_t>(begun->pid), -1};
   ProcessTree tree = tree_of(dir_, *begun);
   tree.has_container = order.has_container;

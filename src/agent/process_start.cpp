@@ -39,6 +39,8 @@ Error cannot_start(int error) {
   return invalid(is_ours ? "server_setup" : "setup", std::string("cannot start it: ") + std::strerror(error));
 }
 
+constexpr const char* journal_text = "its start to the journal";
+
 // Output and journal are the server's in any case.
 Error cannot_write(const std::string& what, int error) {
   return unavailable("server_setup", "cannot write " + what + ": " + std::strerror(error));
@@ -135,8 +137,7 @@ void try_to_become(const Birth& birth) {
   if (birth.image.has_cpus) ::sched_setaffinity(0, sizeof birth.image.cpus, &birth.image.cpus);
   if (!open_streams(birth.order)) return void(birth.news->unwritten = "its output");
   if (::chdir(birth.order.workdir.c_str()) != 0) return;
-  if (birth.surroundings.journal >= 0 && !write_down(birth))
-    return void(birth.news->unwritten = "its start to the journal");
+  if (birth.surroundings.journal >= 0 && !write_down(birth)) return void(birth.news->unwritten = journal_text);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -163,6 +164,8 @@ void become(void* context) {
 }
 
 }  // namespace
+
+Error cannot_record(int error) { return cannot_write(journal_text, error); }
 
 Result<Started> start_process(const LaunchOrder& order, Started started, const Surroundings& surroundings) {
   const Result<Image> image = prepare(order, started, surroundings.mark);

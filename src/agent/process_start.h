@@ -20,6 +20,9 @@ struct Surroundings {
   CgroupVersion cgroups = CgroupVersion::none;
 };
 
+// It could not write its start to the journal.
+Error cannot_record(int error);
+
 // `started` is what is known before: all but the process and its time, which are filled in. Its group is emptied when it
 // could not be joined; those that limit it must be. The error is what the user reads; then no process is left. Its code is the kind of failure:
 // "setup" for what the job asks for, "server_setup" for what the server should have.

@@ -9,8 +9,11 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <set>
+#include <utility>
 
 #include "agent/process_runtime.h"
+#include "support/full_disk.h"
 
 namespace sl::agent {
 namespace {
@@ -29,7 +32,7 @@ class ProcessTreeTest : public testing::TestWithParam<std::string> {
  protected:
   ProcessTreeTest() {
     ::mkdir((dir + "/attempts").c_str(), 0700);
-    journal.rewrite({});
+    journal.begin({});
     ::setenv("SCHEDULEARN_CGROUPS", GetParam().c_str(), 1);
     runtime = std::make_unique<ProcessRuntime>(dir, journal);
     ::unsetenv("SCHEDULEARN_CGROUPS");
@@ -44,18 +47,30 @@ class ProcessTreeTest : public testing::TestWithParam<std::string> {
     const bool works = Cgroups::make_folder(GetParam()).version() != CgroupVersion::none;
     if (GetParam() != "off" && !works) GTEST_SKIP() << "no control groups " << GetParam() << " here";
   }
-  // Runs the shell line, which writes the number of the process to check to the file "pid".
-  pid_t start(const std::string& key, const std::string& line) {
+  LaunchOrder order_of(const std::string& key, Fields arguments) const {
     LaunchOrder order;
     std::filesystem::create_directory(attempt_folder(dir, key));
     order.key = key, order.workdir = dir, order.output = attempt_folder(dir, key) + "/output", order.gpus = "0";
-    order.arguments = {"/bin/bash", "-c", line};
+    order.arguments = std::move(arguments);
     order.environment = {"PATH=/usr/bin:/bin"};
+    return order;
+  }
+  // Runs the shell line, which writes the number of the process to check to the file "pid".
+  pid_t start(const std::string& key, const std::string& line) {
     std::filesystem::remove(dir + "/pid");
-    EXPECT_TRUE(runtime->start(order).ok());
+    EXPECT_TRUE(runtime->start(order_of(key, {"/bin/bash", "-c", line})).ok());
     pid_t pid = 0;
     EXPECT_TRUE(eventually([&] { return bool(std::ifstream(dir + "/pid") >> pid); })) << line;
     return pid;
+  }
+  // The attempts of which a launcher that starts now would think that they run.
+  std::set<std::string> recorded() const {
+    const JournalContents found = read_journal(dir + "/journal");
+    std::set<std::string> keys;
+    for (const auto& [key, started] : found.started) {
+      if (found.ends.count(key) == 0) keys.insert(key);
+    }
+    return keys;
   }
   static bool runs(pid_t pid) {
     const auto facts = find_process(pid);
@@ -104,6 +119,41 @@ TEST_P(ProcessTreeTest, what_could_not_start_says_whether_the_job_or_the_server_
   ::dup3(full, journal.descriptor(), O_CLOEXEC);
   EXPECT_EQ(kind_of_failure(), "server_setup");
   ::close(full);
+}
+
+// The next may have the same groups, and a launcher that starts now would end it with the one that is over.
+TEST_P(ProcessTreeTest, nothing_starts_while_an_end_could_not_be_recorded) {
+  start("1.1", "echo $$ > pid; exec sleep 300");
+  end("1.1");
+  {
+    const test::FullDisk full;
+    journal.write_end({.key = "1.1", .state = "exited"});
+    const auto started = runtime->start(order_of("2.1", {"/bin/true"}));
+    ASSERT_FALSE(started.ok());
+    EXPECT_EQ(started.error().code, "server_setup");
+    EXPECT_NE(started.error().message.find("cannot write its start to the journal: "), std::string::npos);
+  }
+  EXPECT_TRUE(runs(start("2.1", "echo $$ > pid; exec sleep 300")));
+  EXPECT_EQ(recorded(), std::set<std::string>{"2.1"});
+}
+
+TEST_P(ProcessTreeTest, what_could_not_record_its_start_is_not_glued_to_the_next) {
+  {
+    const test::FullDisk full(10);
+    EXPECT_EQ(runtime->start(order_of("1.1", {"/bin/true"})).error().code, "server_setup");
+  }
+  EXPECT_EQ(std::filesystem::file_size(dir + "/journal"), 10u);
+  EXPECT_TRUE(runs(start("2.1", "echo $$ > pid; exec sleep 300")));
+  EXPECT_EQ(recorded(), std::set<std::string>{"2.1"});
+}
+
+TEST_P(ProcessTreeTest, what_recorded_its_start_and_ran_no_program_is_not_there_when_the_next_one_starts) {
+  std::ofstream(dir + "/program") << "no program";
+  ::chmod((dir + "/program").c_str(), 0700);
+  EXPECT_FALSE(runtime->start(order_of("1.1", {dir + "/program"})).ok());
+  EXPECT_EQ(recorded(), std::set<std::string>{"1.1"});
+  EXPECT_TRUE(runs(start("2.1", "echo $$ > pid; exec sleep 300")));
+  EXPECT_EQ(recorded(), std::set<std::string>{"2.1"});
 }
 
 TEST_P(ProcessTreeTest, nothing_gets_away) {
@@ -160,6 +210,7 @@ TEST_P(ProcessTreeTest, a_whole_tree_stands_still_and_goes_on) {
 TEST_P(ProcessTreeTest, what_others_have_started_lives_on) {
   const pid_t other = start("2.1", "setsid sleep 300 & echo $! > pid; sleep 300");
   start("1.1", "setsid sleep 300 & echo $! > pid; sleep 300");
+  EXPECT_EQ(recorded(), (std::set<std::string>{"1.1", "2.1"}));
   end("1.1");
   EXPECT_TRUE(runs(other));
   EXPECT_FALSE(runtime->is_gone("2.1"));
