@@ -7,12 +7,12 @@ namespace {
 class AttemptEndsTest : public LogicTest {
  protected:
   // Job 1, which may run for 10 s, runs.
-  void run_with_limit(const wire::CheckpointSpec& checkpoint = {}) {
+  void run_with_limit(const wire::CheckpointSpec& checkpoint = {}, const wire::RetrySpec& retry = {}) {
     hello();
     Logic::Submission submission;
     submission.spec.command = "true", submission.spec.workdir = "/", submission.spec.gpus = {1, 1};
     submission.spec.time_limit_s = 10;
-    submission.spec.checkpoint = checkpoint;
+    submission.spec.checkpoint = checkpoint, submission.spec.retry = retry;
     logic->submit(std::move(submission), now, [](const Result<JobId>&) {});
     settle();
     tell(report(1, 1, "running"));
@@ -47,6 +47,14 @@ TEST_F(AttemptEndsTest, over_its_time_limit_a_job_has_failed_whatever_it_answers
   pass(11);
   EXPECT_EQ(world.all<wire::StopAttempt>().size(), 1u);
   tell(ended(75, "order"));
+  EXPECT_EQ(state(1), "failed");
+  EXPECT_EQ(world.jobs[1].failure_kind, "time_limit");
+}
+
+TEST_F(AttemptEndsTest, after_its_time_limit_there_is_no_retry_of_which_nothing_would_be_left) {
+  run_with_limit({}, {.max = 2});
+  pass(11);
+  tell(ended(0, "order"));
   EXPECT_EQ(state(1), "failed");
   EXPECT_EQ(world.jobs[1].failure_kind, "time_limit");
 }

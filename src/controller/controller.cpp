@@ -120,7 +120,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
     inbox_.stop();
     if (core_thread_.joinable()) core_thread_.join();
     is_ending_ = true;
-    notifications_->stop();
+    if (notifications_) notifications_->stop();  // none if it could not be opened
     wishes_.stop();
     if (maker_thread_.joinable()) maker_thread_.join();
     history_.reset();  // its last answers, and what the writer still says, go to an inbox nobody reads

@@ -119,7 +119,7 @@ std::optional<answers::Estimate> estimate_view(const Logic& logic, JobIndex inde
                            logic.core().awaits_jobs(index);
     view.text = missing_text(
         prospects->forecast, known, job.on_hold || job.state == JobState::held, can_start,
-        fmt::format("does not {}; schedulearn why {}", job.allocation.empty() ? "start" : "end", job.request.id.value));
+        fmt::format("does not {}; schedulearn why {}", waits ? "start" : "end", job.request.id.value));
   }
   return view;
 }

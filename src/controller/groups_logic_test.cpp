@@ -50,6 +50,20 @@ TEST_F(GroupsLogicTest, one_row_stands_for_members_until_they_come_up) {
   EXPECT_EQ(answers.back()->value, 92);
 }
 
+TEST_F(GroupsLogicTest, that_it_has_started_is_told_once) {
+  const auto starts = [&] {
+    return std::ranges::count_if(world.events, [](const store::EventRow& event) {
+      return event.kind == "job.group_started" && event.job_id == 1;
+    });
+  };
+  hello();
+  submit_group("0-9"), settle();
+  EXPECT_EQ(starts(), 0) << "its members are starting";
+  tell(report(2, 1, "running"));
+  tell(report(3, 1, "running"));
+  EXPECT_EQ(starts(), 1);
+}
+
 TEST_F(GroupsLogicTest, its_members_are_counted_and_not_the_group) {
   const auto counts = [&] {
     std::string text;

@@ -165,7 +165,7 @@ void PolicyLife::restore(const store::Loaded& loaded, Instant now) {
       recorder_.write_event(row_set_aside("policy " + row.name, read.error().message, row.parameters_json, now));
     }
   }
-  if (history_.empty()) history_.push_back({now.us, fallback_, "{}", "default"});
+  if (history_.empty()) recorder_.write(history_.emplace_back(store::PolicyRow{now.us, fallback_, "{}", "default"}));
   if (!in_force().source.empty()) {  // no policy decides before it has been read
     info_.name = info_.title = in_force().name;
     info_.summary = "Its file is being read; more is known in a moment.";
@@ -218,8 +218,6 @@ void PolicyLife::change_to(MakeOrder order, MadePolicy made, Instant now) {
 }
 
 void PolicyLife::adopt(store::PolicyRow row, MadePolicy made, Instant now) {
-  // The policy of a new installation is not written before there is another one to distinguish it from.
-  if (history_.size() == 1 && in_force().by == "default") recorder_.write(in_force());
   recorder_.write_event(change_event(in_force(), row));
   recorder_.write(row);
   history_.push_back(std::move(row));

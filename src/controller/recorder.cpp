@@ -175,8 +175,14 @@ void Recorder::write_groups(const Core& core, const std::vector<Record>& records
     JobEntry* entry = book_.find(id);
     const JobIndex index = core.find(id);
     if (!entry || !index.valid()) continue;
+    const bool had_started = entry->row.first_start_us.has_value();
     copy_state(core, core.job(index), entry->row);
     write_job(entry->row);
+    if (!had_started && entry->row.first_start_us)
+      write_event({.at_us = *entry->row.first_start_us,
+                   .kind = "job.group_started",
+                   .job_id = id.value,
+                   .text = "the first of its members runs"});
   }
 }
 

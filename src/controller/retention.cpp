@@ -9,8 +9,18 @@ constexpr Duration look_every = Duration::whole_seconds(2);
 constexpr Duration go_on_after = Duration::milliseconds(50);  // while there is more to remove: others commit in between
 constexpr std::int64_t jobs_at_once = 200;
 
-std::int64_t count_ended(const JobBook& book) {
-  return book.count(JobState::succeeded) + book.count(JobState::failed) + book.count(JobState::cancelled);
+constexpr JobState ends[] = {JobState::succeeded, JobState::failed, JobState::cancelled};
+
+// The members of a group stay until it has ended as well: it counts them, and they are submitted again with it.
+std::int64_t count_removable(const Logic& logic) {
+  std::int64_t count = 0;
+  for (const JobState end : ends) count += logic.book().count(end);
+  logic.book().for_each([&](const JobEntry& entry) {
+    if (entry.row.finished_us || !is_group(entry.row)) return;
+    const JobIndex group = logic.core().find(JobId(entry.row.id));
+    for (const JobState end : ends) count -= group.valid() ? logic.core().job(group).group->in(end) : 0;
+  });
+  return count;
 }
 
 // By how many jobs the rule is exceeded, and which limit. `used`: bytes.
@@ -27,8 +37,8 @@ void Retention::on_turn() {
   const Instant now = clock_();
   if (is_looking_ || now < next_look_ || logic_.recorder().is_refusing()) return;
   is_looking_ = true;
-  history_.ask<Look>([rule = rule_, now, ended = count_ended(logic_.book())](
-                         store::Reader& reader) { return look(rule, reader, now, ended); },
+  const std::int64_t ended = rule_.jobs > 0 || rule_.bytes > 0 ? count_removable(logic_) : 0;
+  history_.ask<Look>([rule = rule_, now, ended](store::Reader& reader) { return look(rule, reader, now, ended); },
                      [this](const Result<Look>& found) { on_look(found); });
 }
 

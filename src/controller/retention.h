@@ -21,7 +21,8 @@ class Retention {
     std::int64_t bytes_used = 0;
     store::Removal removal;
   };
-  // What has to be removed now, or part of it if it is much; `ended`: how many finished jobs are kept.
+  // What has to be removed now, or part of it if it is much; `ended`: how many jobs could be removed; any number
+  // if no limit needs it.
   static Result<Look> look(const wire::RetentionRule& rule, store::Reader& reader, Instant now, std::int64_t ended);
 
  private:

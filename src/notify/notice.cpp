@@ -71,6 +71,7 @@ bool is_asked(const std::vector<std::string>& words, const std::vector<std::stri
 
 std::vector<std::string> words_of(const store::EventRow& event) {
   if (event.kind == "server.state" && event.to == "down") return {std::string(wire::server_down_event)};
+  if (event.kind == "job.group_started") return {"started"};
   if (event.kind != "job.state" || !event.job_id) return {};
   std::vector<std::string> words;
   if (event.text == "preempted") words.emplace_back("preempted");

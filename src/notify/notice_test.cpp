@@ -38,6 +38,7 @@ TEST(Notice, events_have_the_words_of_users) {
   EXPECT_EQ(words_of(to_state("running", "stopping", "preempted")), (Words{"preempted"}));
   EXPECT_EQ(words_of(to_state("starting", "running")), (Words{"started"}));
   EXPECT_EQ(words_of(to_state("running", "migrating")), (Words{"migrated"}));
+  EXPECT_EQ(words_of({.kind = "job.group_started", .job_id = 7}), (Words{"started"}));
   EXPECT_EQ(words_of(to_state("pending", "starting")), Words());
   EXPECT_EQ(words_of({.kind = "job.progress", .job_id = 7, .to = "failed"}), Words());
   EXPECT_EQ(words_of({.kind = "server.state", .server = "gpu4", .to = "down"}), (Words{"server_down"}));

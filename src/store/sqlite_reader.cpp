@@ -198,7 +198,10 @@ class SqliteReader : public Reader {
       Select select(sql_,
                     "SELECT id, substr(extra_json, 1, 1) = '{', state FROM jobs INDEXED BY jobs_finished WHERE "
                     "finished_us IS NOT NULL AND finished_us < " +
-                        std::to_string(before_us) + " ORDER BY finished_us LIMIT " + std::to_string(limit),
+                        std::to_string(before_us) +
+                        " AND NOT EXISTS (SELECT 1 FROM jobs g WHERE g.id = jobs.group_id AND g.finished_us IS NULL)"
+                        " ORDER BY finished_us LIMIT " +
+                        std::to_string(limit),
                     2, 1);
       std::vector<FinishedJob> jobs;
       while (select.next()) jobs.push_back({select.whole(0), select.text(0), select.whole(1) != 0});

@@ -273,7 +273,7 @@ class Reader {
   // When these jobs ended; those that the database does not have are missing, unfinished ones have no time.
   virtual Result<std::map<std::int64_t, std::optional<std::int64_t>>> ends(const std::vector<std::int64_t>& jobs) = 0;
   virtual Result<std::int64_t> bytes_used() = 0;  // of the file, without the free space that removed rows have left
-  // Jobs that ended before `before_us`, in the order in which they ended.
+  // Jobs that ended before `before_us`, in the order in which they ended, without members of groups that have not.
   virtual Result<std::vector<FinishedJob>> oldest_finished(std::int64_t before_us, std::size_t limit) = 0;
   virtual Result<bool> has_events_of_no_job(std::int64_t before_us) = 0;
 };

@@ -384,6 +384,24 @@ TEST_F(StoreTest, those_that_ended_first_are_the_first_to_go) {
   EXPECT_EQ(read()->oldest_finished(3'000, 9)->size(), 1u);
 }
 
+TEST_F(StoreTest, members_stay_as_long_as_their_group) {
+  auto store = open();
+  JobRow group = full_row(7), member = ended(8, "succeeded"), alone = ended(9, "succeeded");
+  group.group_id = alone.group_id = 0;
+  ASSERT_TRUE(store->commit({.jobs = {group, member, alone}}).ok());
+  const auto removable = [&] {
+    Ids found;
+    const auto oldest = read()->oldest_finished(INT64_MAX, 9);
+    for (const FinishedJob& job : *oldest) found.push_back(job.id);
+    return found;
+  };
+  EXPECT_EQ(removable(), (Ids{9}));
+  group = ended(7, "succeeded");
+  group.group_id = 0;
+  ASSERT_TRUE(store->commit({.jobs = {group}}).ok());
+  EXPECT_EQ(removable().size(), 3U);
+}
+
 TEST_F(StoreTest, room_that_was_freed_is_not_counted_as_used) {
   auto store = open();
   Batch batch;

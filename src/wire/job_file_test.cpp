@@ -296,6 +296,7 @@ constexpr BadFile bad_files[] = {
     {"command = \"x\"\n[retry]\nmax = -1", "bad-retry", "/retry/max"},
     {"command = \"x\"\n[retry]\non = [\"server_los\"]", "bad-retry", "/retry/on"},
     {"command = \"x\"\n[retry]\non = [\"exit:\"]", "bad-retry", "/retry/on"},
+    {"command = \"x\"\n[retry]\non = [\"time_limit\"]", "bad-retry", "/retry/on"},
     {"command = \"x\"\ngpus = \n", "malformed-toml", "line 2, column 8"},
     {"command = \"x", "malformed-toml", "line 1, column 13"},
 };

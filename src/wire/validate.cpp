@@ -321,9 +321,13 @@ Status validate_interruptions(const JobSpec& spec) {
     return invalid("bad-time", "the time between checkpoints must be above zero").at("/checkpoint/every");
   if (spec.retry.max < 0 || spec.retry.max > 1000)
     return invalid("bad-retry", "retry.max must be 0 to 1000").at("/retry/max");
-  const std::vector<std::string_view> ends = {"any",       "exit",        "signal", "time_limit", "out_of_memory",
-                                              "gpu_error", "server_lost", "image",  "setup",      "exit:75"};
+  const std::vector<std::string_view> ends = {"any",         "exit",  "signal", "out_of_memory", "gpu_error",
+                                              "server_lost", "image", "setup",  "exit:75"};
   for (const std::string& on : spec.retry.on) {
+    if (on == "time_limit")
+      return invalid("bad-retry", "the time limit is that of all attempts together: nothing of it is left for another")
+          .at("/retry/on")
+          .hint("give the job more: --time-limit 4h");
     if (!is_exit_code(on) && std::find(ends.begin(), ends.end(), on) == ends.end())
       return with_suggestion(invalid("bad-retry", "retry.on does not know " + on).at("/retry/on"), on, ends);
   }
