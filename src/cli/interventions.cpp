@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "base/number_ranges.h"
 #include "cli/render.h"
 
 namespace sl::cli {
@@ -38,6 +39,8 @@ int Interventions::ask(const std::string& verb,
   const Context context = context_();
   const auto ids = select_jobs(context, selectors_);
   if (!ids.ok()) return fail(ids.error());
+  const auto after = after_parameter(context);
+  if (!after.ok()) return fail(after.error());
   const bool does_no_harm = dry_run_ || verb == "resume";
   const auto sure = confirm(context, verb + " " + plural(ids->size(), "job"), !does_no_harm && ids->size() > 1);
   if (!sure.ok()) return fail(sure.error());
@@ -45,7 +48,7 @@ int Interventions::ask(const std::string& verb,
   int status = 0;
   for (const std::int64_t id : *ids) {
     const std::string path =
-        fmt::format("/api/v1/jobs/{}/{}?dry_run={}{}", id, verb, dry_run_, failed_ ? "&members=failed" : "");
+        fmt::format("/api/v1/jobs/{}/{}?dry_run={}{}{}", id, verb, dry_run_, failed_ ? "&members=failed" : "", *after);
     const std::string body = json::serialize(json::value_from(body_));
     const Result<json::value> job =
         verb == "retry" && !dry_run_ ? context.create_job(path, body) : context.call("POST", path, body);
@@ -60,6 +63,13 @@ int Interventions::ask(const std::string& verb,
     }
   }
   return status;
+}
+
+Result<std::string> Interventions::after_parameter(const Context& context) const {
+  if (after_.empty()) return std::string();
+  const auto jobs = select_jobs(context, after_);
+  if (!jobs.ok()) return jobs.error();
+  return "&after=" + NumberRanges::of({jobs->begin(), jobs->end()}).text();
 }
 
 CLI::App* Interventions::add(CLI::App& app, const std::string& verb, const std::string& summary,
@@ -102,6 +112,7 @@ void Interventions::add_to(CLI::App& app) {
                "  schedulearn retry 5\n  schedulearn retry 12 --failed\n", [this] { return ask("retry", say_retry); });
   retry->add_flag("-n,--dry-run", dry_run_, "only say what would happen");
   retry->add_flag("--failed", failed_, "only what failed: of an array, those members, as a new array");
+  retry->add_option("--after", after_, "start when these jobs have succeeded, instead of those before: 5,7 or names");
   jobs(retry, "5, 1-5, last or a name");
 }
 

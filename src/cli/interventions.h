@@ -21,7 +21,10 @@ class Interventions : CommandGroup {
   // Asks for each of the jobs; `say` prints the answer.
   int ask(const std::string& verb, const std::function<void(const Context&, std::int64_t, const json::value&)>& say);
 
-  std::vector<std::string> selectors_;
+  // "&after=7", or nothing.
+  Result<std::string> after_parameter(const Context& context) const;
+
+  std::vector<std::string> selectors_, after_;
   std::map<std::string, std::string> body_;
   bool dry_run_ = false, failed_ = false;
 };

@@ -19,6 +19,24 @@ Error nothing_failed(const store::JobRow& row) {
       .hint(fmt::format("without --failed, all of it is submitted again: schedulearn retry {}", row.id));
 }
 
+// "7" or "5,7-9": jobs that have to succeed before the new one starts, instead of those before the old one.
+Result<std::optional<std::vector<std::int64_t>>> new_prerequisites(const std::optional<std::string>& text) {
+  if (!text) return std::optional<std::vector<std::int64_t>>();
+  const auto numbers = NumberRanges::parse(*text);
+  if (!numbers || numbers->empty() || numbers->count() > wire::prerequisites_max)
+    return invalid("bad-parameter", "after is numbers of jobs in ascending order, 5,7-9; not " + *text);
+  std::vector<std::int64_t> jobs;
+  for (std::int64_t place = 0; place < numbers->count(); ++place) jobs.push_back(numbers->at(place));
+  return std::optional(jobs);
+}
+
+// What it had to wait for, a job that has started does not wait for again.
+void keep_prerequisites(wire::JobSpec& spec, const store::JobRow& row,
+                        const std::optional<std::vector<std::int64_t>>& instead) {
+  if (row.first_start_us || instead) spec.after.clear(), spec.after_any.clear();
+  if (instead) spec.after = *instead;
+}
+
 answers::Effect effect_view(const Effect& effect) { return {effect.text, effect.cost_s}; }
 
 }  // namespace
@@ -45,12 +63,15 @@ void Api::intervene(Call call) {
   });
 }
 
-// ?members=failed: of an array, only those of its members that have failed; of a job, only if it has.
+// ?members=failed: of an array, only those of its members that have failed; of a job, only if it has. ?after=7: as above.
 void Api::retry_job(Call call) {
   const auto members = call.request.parameter("members");
   if (members && *members != "failed")
     return call.fail(invalid("bad-parameter", "members is \"failed\"; without it, all are submitted again"));
-  with_job(std::move(call), [this, failed_only = members.has_value()](const Call& asked, const JobEntry& entry) {
+  const auto after = new_prerequisites(call.request.parameter("after"));
+  if (!after.ok()) return call.fail(after.error());
+  with_job(std::move(call), [this, failed_only = members.has_value(), after = *after](const Call& asked,
+                                                                                      const JobEntry& entry) {
     const bool may_run = failed_only && is_group(entry.row);  // its failed members have ended
     if (!entry.row.finished_us && !may_run)
       return asked.fail(conflict("job-not-finished", "job " + std::to_string(entry.row.id) + " is " + entry.row.state +
@@ -59,6 +80,7 @@ void Api::retry_job(Call call) {
     if (!spec.ok()) return asked.fail(spec.error());
     if (const Status may = may_act_for(asked.identity, spec->user); !may.ok()) return asked.fail(may.error());
     spec->hold = false;
+    keep_prerequisites(*spec, entry.row, after);
     // What was changed in the code is good to know; the code itself must be there.
     if (spec->snapshot && !snapshots_.use(spec->snapshot->diff)) spec->snapshot->diff.clear();
     if (!failed_only) return retry_as(asked, entry.row, std::move(*spec));
@@ -84,7 +106,8 @@ void Api::retry_job(Call call) {
 
 void Api::retry_as(const Call& asked, const store::JobRow& row, wire::JobSpec spec) {
   // With the same idempotency key, two requests are the same if they repeat the same members of the same job.
-  const std::string body = fmt::format("retry of job {}, members {}", row.id, spec.array.value_or("all"));
+  const std::string body = fmt::format("retry of job {}, members {}, after {}", row.id, spec.array.value_or("all"),
+                                       asked.request.parameter("after").value_or("the same"));
   if (asked.request.parameter("dry_run") != "true") return submit(asked, std::move(spec), body, false);
   const std::string text =
       asked.request.parameter("members") && spec.array

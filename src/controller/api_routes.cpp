@@ -174,7 +174,7 @@ void Api::add_routes() {
   scale.body_may_be_empty = false;
   add(Role::user, &Api::intervene, std::move(scale));
   RouteInfo retry = submission("/api/v1/jobs/{id}/retry", "submit a job that has ended again", {}, job);
-  retry.parameters = {"dry_run", "members"};
+  retry.parameters = {"after", "dry_run", "members"};
   retry.preview = answer<Preview>("Preview");
   add(Role::user, &Api::retry_job, std::move(retry));
   add(Role::viewer, &Api::explain_job,

@@ -20,6 +20,7 @@ static_assert(std::ranges::all_of(wire::event_subjects,
 // A name means the same wherever it is taken.
 constexpr RequestParameter query_parameters[] = {
     {"about", text, about_text},
+    {"after", text, "numbers of jobs, 5,7-9: it starts when they have succeeded, instead of those before"},
     {"at", text, "a moment of the past, 2026-11-23T21:00:00Z"},
     {"attempt", number, "which attempt's output; without it the latest's"},
     {"before", number, "only jobs with a lower number"},

@@ -119,7 +119,7 @@ Status Submissions::check_prerequisites(const wire::JobSpec& spec, const PastSta
       if (jobs == &spec.after && is_over && state != to_string(JobState::succeeded))
         return conflict("dependency-failed", fmt::format("job {} has {}: a job after it would never start", id,
                                                          state == "failed" ? "failed" : "been cancelled"))
-            .hint(fmt::format("run it again first: schedulearn retry {}", id))
+            .hint(fmt::format("run it again (schedulearn retry {}), and start after the new job: --after ID", id))
             .hint(fmt::format("or start whatever its end: --after-any {}", id))
             .at(key);
     }

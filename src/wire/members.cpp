@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <utility>
 
 #include "base/number_ranges.h"
 
@@ -210,11 +211,10 @@ Status read_not_before(const json::value& value, const std::string& at, JobSpec&
 }
 
 Status validate_prerequisites(const JobSpec& spec) {
-  constexpr std::size_t most = 1'000;
   for (const auto* jobs : {&spec.after, &spec.after_any}) {
     const char* at = jobs == &spec.after ? "/after" : "/after_any";
-    if (jobs->size() > most)
-      return invalid("bad-after", "a job starts after at most " + std::to_string(most) + " others").at(at);
+    if (std::cmp_greater(jobs->size(), prerequisites_max))
+      return invalid("bad-after", "a job starts after at most " + std::to_string(prerequisites_max) + " others").at(at);
     for (const std::int64_t id : *jobs) {
       if (id < 1) return invalid("bad-after", "no job has the number " + std::to_string(id)).at(at);
     }

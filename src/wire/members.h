@@ -30,6 +30,7 @@ Status validate_members(const JobSpec& spec);
 // The keys `after` and `after_any`, and `not_before`. Errors: "bad-after", "bad-time".
 Status read_after(const boost::json::value& value, const std::string& at, std::vector<std::int64_t>& into);
 Status read_not_before(const boost::json::value& value, const std::string& at, JobSpec& into);
+inline constexpr int prerequisites_max = 1'000;  // jobs that one job waits for, each way
 Status validate_prerequisites(const JobSpec& spec);
 
 }  // namespace sl::wire
