@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "base/suggest.h"
@@ -17,7 +15,6 @@ namespace sl::cli {
 namespace {
 
 namespace json = boost::json;
-namespace fs = std::filesystem;
 
 constexpr ConfigKey keys[] = {
     {"context", "the controller to ask, by the name that login has given it"},
@@ -27,7 +24,6 @@ constexpr ConfigKey keys[] = {
     {"timeout", "how long to wait for an answer: 30s"},
 };
 constexpr std::string_view defaults = "defaults";  // the table with keys of a job file
-constexpr const char* project_file = ".schedulearn.toml";
 constexpr const char* machine_file = "/etc/schedulearn/config.toml";
 
 Error in_config(Error error, const std::string& path) {
@@ -85,25 +81,11 @@ Status check_defaults(const json::object& values) {
   return spec.ok() ? Status() : Status(spec.error());
 }
 
-// Nothing: it is not there.
-Result<std::optional<ConfigFile>> read(const std::string& path, bool is_project) {
-  std::ifstream stream(path);
-  if (!stream) return std::optional<ConfigFile>();
-  std::stringstream text;
-  text << stream.rdbuf();
-  auto values = wire::toml_to_json(text.str());
+Result<ConfigFile> parsed(const std::string& path, const std::string& text, bool is_project) {
+  auto values = wire::toml_to_json(text);
   if (!values.ok()) return in_config(values.error(), path);
   if (const Status good = check(*values, is_project); !good.ok()) return in_config(good.error(), path);
-  return std::optional(ConfigFile{path, std::move(*values)});
-}
-
-std::string path_of_project() {
-  std::error_code failed;
-  for (fs::path folder = fs::current_path(failed); !failed; folder = folder.parent_path()) {
-    if (fs::exists(folder / project_file, failed)) return (folder / project_file).string();
-    if (folder == folder.parent_path()) break;
-  }
-  return "";
+  return ConfigFile{path, std::move(*values)};
 }
 
 const json::value* find_in(const json::object& values, std::string_view key) {
@@ -180,15 +162,23 @@ Status check_config(const std::string& text) {
 }
 
 Result<Config> Config::load() {
+  ProjectSettings project = find_project_settings();
   std::vector<ConfigFile> files;
-  const std::string project = path_of_project();
-  for (const std::string& path : {project, user_config_path(), std::string(machine_file)}) {
-    auto file =
-        path.empty() ? Result<std::optional<ConfigFile>>(std::optional<ConfigFile>()) : read(path, path == project);
-    if (!file.ok()) return file.error();
-    if (*file) files.push_back(std::move(**file));
+  const auto add = [&](const std::string& path, const std::string& text, bool is_project) {
+    auto file = parsed(path, text, is_project);
+    if (file.ok()) files.push_back(std::move(*file));
+    return file.ok() ? Status() : Status(file.error());
+  };
+  if (Status added = project.path.empty() ? Status() : add(project.path, project.text, true); !added.ok())
+    return added.error();
+  for (const std::string& path : {user_config_path(), std::string(machine_file)}) {
+    const auto found = read_settings(path);
+    if (!found.ok()) return in_config(found.error(), path);
+    if (Status added = *found ? add(path, (*found)->text, false) : Status(); !added.ok()) return added.error();
   }
-  return of(std::move(files));
+  auto config = of(std::move(files));
+  if (config.ok()) config->unused_ = std::move(project.unused);
+  return config;
 }
 
 Result<Config> Config::of(std::vector<ConfigFile> files) {

@@ -1,7 +1,8 @@
 // What users and admins have set once instead of giving it as a flag: TOML files of the machine, of the user and of a
 // project. Flags and the environment win over them, the nearer file over the farther one.
 //
-//   .schedulearn.toml                             of the project: in the current folder or one above it; only [defaults]
+//   .schedulearn.toml                             of the project: in the current folder or one above it; only [defaults],
+//                                                 and only if nobody else can have written it (settings_file.h)
 //   $XDG_CONFIG_HOME/schedulearn/config.toml      of the user (~/.config/…)
 //   /etc/schedulearn/config.toml                  of the machine
 #pragma once
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/settings_file.h"
 
 namespace sl::cli {
 
@@ -43,11 +45,14 @@ class Config {
   std::string text(std::string_view key) const;  // empty: no file sets it
   // All that is set, by key.
   std::vector<std::pair<std::string, Found>> all() const;
+  // Files of a project that were found and do not count.
+  const std::vector<UnusedSettings>& unused() const { return unused_; }
   // Adds to a job what it does not say itself.
   void add_defaults(boost::json::object& job) const;
 
  private:
   std::vector<ConfigFile> files_;
+  std::vector<UnusedSettings> unused_;
 };
 
 // `to` gets the keys of `from` that it does not have, also inside of tables that both have.

@@ -5,12 +5,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "cli/config.h"
 #include "cli/render.h"
@@ -29,6 +30,7 @@ std::string shown(const json::value& value) {
 int show_config(const Context& context) {
   const auto config = Config::load();
   if (!config.ok()) return fail(config.error());
+  warn_of(config->unused());
   json::array items;
   Table table({"KEY", "VALUE", "FROM"});
   for (const auto& [key, found] : config->all()) {
@@ -54,6 +56,7 @@ int print_path(const Context& context) {
 int print_setting(const Context& context, const std::string& key) {
   const auto config = Config::load();
   if (!config.ok()) return fail(config.error());
+  warn_of(config->unused());
   const auto found = config->find(key);
   if (!found) return fail(not_found("not-set", key + " is not set").hint("schedulearn config show"));
   if (context.as_json)
@@ -78,10 +81,11 @@ Status replace_file(const std::string& path, const std::string& text) {
   return ::rename(made.c_str(), path.c_str()) == 0 ? Status() : Status(not_written(path));
 }
 
-std::string text_of(const std::string& path) {
-  std::stringstream text;
-  if (std::ifstream stream(path); stream) text << stream.rdbuf();
-  return text.str();
+// Of settings that are to be changed. Empty: there are none yet.
+Result<std::string> text_of(const std::string& path) {
+  const auto found = read_settings(path);
+  if (!found.ok()) return Error(found.error()).note("in " + path);
+  return *found ? (*found)->text : std::string();
 }
 
 int set_setting(const Context& context, const std::string& key, const std::string& value) {
@@ -115,22 +119,25 @@ bool edit_file(const std::string& path) {
 // A copy is edited; it becomes the file once it is well-formed, and stays beside it if it is not.
 int edit_config(const Context& context) {
   const std::string path = user_config_path(), copy = path + ".edited.toml";
+  const auto before = text_of(path);
+  if (!before.ok()) return fail(before.error());
   std::error_code failed;
   if (!std::filesystem::exists(copy, failed)) {
-    if (const Status made = replace_file(copy, text_of(path)); !made.ok()) return fail(made.error());
+    if (const Status made = replace_file(copy, *before); !made.ok()) return fail(made.error());
   }
   if (!edit_file(copy)) {
     std::filesystem::remove(copy, failed);
     return fail(internal_error("editor-failed", "the editor " + editor() + " did not end well; nothing has changed")
                     .hint("EDITOR=nano schedulearn config edit"));
   }
-  const std::string text = text_of(copy);
-  if (const Status good = check_config(text); !good.ok())
+  const auto text = text_of(copy);
+  if (!text.ok()) return fail(text.error());
+  if (const Status good = check_config(*text); !good.ok())
     return fail(Error(good.error())
                     .note("nothing has changed; what you wrote is kept in " + copy)
                     .hint("go on with it: schedulearn config edit"));
-  const bool is_changed = text != text_of(path);
-  if (const Status done = is_changed ? replace_file(path, text) : Status(); !done.ok()) return fail(done.error());
+  const bool is_changed = *text != *before;
+  if (const Status done = is_changed ? replace_file(path, *text) : Status(); !done.ok()) return fail(done.error());
   std::filesystem::remove(copy, failed);
   if (!context.quiet) std::printf(is_changed ? "%s is changed\n" : "%s is as it was\n", path.c_str());
   return 0;
@@ -166,13 +173,23 @@ Status choose_controller(const Config& config, FlagValues& flags) {
 
 }  // namespace
 
+void warn_of(const std::vector<UnusedSettings>& unused) {
+  for (const UnusedSettings& each : unused)
+    std::fputs(for_terminal(fmt::format("warning: {} does not count: {}\n  hint: {}\n", visible_name(each.path),
+                                        visible_name(each.why), visible_name(each.remedy)))
+                   .c_str(),
+               stderr);
+}
+
 std::string user_setting(const std::string& key) {
-  const auto values = wire::toml_to_json(text_of(user_config_path()));
+  const auto text = text_of(user_config_path());
+  const auto values = text.ok() ? wire::toml_to_json(*text) : text.error();
   return values.ok() ? text_at(*values, key) : "";
 }
 
 Status set_user_setting(const std::string& key, const std::string& value) {
-  const auto changed = with_setting(text_of(user_config_path()), key, value);
+  const auto text = text_of(user_config_path());
+  const auto changed = text.ok() ? with_setting(*text, key, value) : text;
   return changed.ok() ? replace_file(user_config_path(), *changed) : Status(changed.error());
 }
 
@@ -192,6 +209,7 @@ Status fill_from_config(const CLI::App& app, FlagValues& flags) {
   flags.token_file = config->text("token_file");
   if (flags.token_file.starts_with("~/")) flags.token_file = variable("HOME") + flags.token_file.substr(1);
   config->add_defaults(flags.defaults);
+  flags.unused_settings = config->unused();
   return {};
 }
 

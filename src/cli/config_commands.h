@@ -2,9 +2,11 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/add_command.h"
 #include "cli/context.h"
+#include "cli/settings_file.h"
 
 namespace sl::cli {
 
@@ -19,10 +21,14 @@ struct FlagValues {
   double timeout_s = 30;
   bool is_url_chosen = false;  // by a flag, a variable or a file
   json::object defaults;       // of jobs
+  std::vector<UnusedSettings> unused_settings;
 };
 // Fills in what files set and neither flags nor variables say. Not for the commands that must work whatever these files
 // hold. Errors: those of Config::load(), "bad-flag".
 Status fill_from_config(const CLI::App& app, FlagValues& flags);
+
+// On stderr, once for each.
+void warn_of(const std::vector<UnusedSettings>& unused);
 
 std::string user_setting(const std::string& key);                           // of the user's own file; empty: none
 Status set_user_setting(const std::string& key, const std::string& value);  // empty: none any more

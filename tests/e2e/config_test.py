@@ -59,6 +59,59 @@ class ConfigTest(LabTest):
         self.assertIn("it is among your defaults", refused.stderr)
         self.assertIn("did you mean gpus?", refused.stderr)
 
+    def test_settings_of_a_project_count_only_if_nobody_else_can_have_written_them(self):
+        project = self.lab.folder / "shared"
+        file = project / "deep" / ".schedulearn.toml"
+        file.parent.mkdir(parents=True)
+        (project / ".schedulearn.toml").write_text('[defaults]\nname = "of-project"\n')
+        file.write_text('[defaults]\nname = "planted"\n')
+        self.assertEqual(self.good("config", "get", "defaults.name", cwd=file.parent), "planted\n")
+
+        def refused(why, folder=file.parent):
+            done = self.run_it("config", "get", "defaults.name", cwd=folder)
+            self.assertEqual((done.returncode, done.stdout), (0, "of-project\n"), done.stderr)
+            self.assertEqual(done.stderr.count("warning: "), 1, done.stderr)
+            self.assertIn(f"{file} does not count: ", done.stderr)
+            self.assertIn(why, done.stderr)
+            return done.stderr
+
+        file.chmod(0o666)
+        self.assertIn(f"chmod go-w {file}", refused("others may write it"))
+        listed = self.run_it("--url", self.lab.url, "ls", cwd=file.parent)
+        self.assertEqual((listed.returncode, listed.stderr.count("others may write it")), (0, 1), listed.stderr)
+        file.chmod(0o644)
+        file.parent.chmod(0o777)
+        self.assertIn(f"chmod go-w {file.parent}\n", refused("others may write its folder"))
+        file.parent.chmod(0o1777)
+        self.assertEqual(self.good("config", "get", "defaults.name", cwd=file.parent), "planted\n", "sticky, as /tmp is")
+        if os.geteuid() == 0:
+            os.chown(file, 65534, -1)
+            refused("it belongs to nobody")
+            os.chown(file, 0, -1)
+            file.rename(project / "own.toml")
+            file.symlink_to(project / "own.toml")
+            self.assertEqual(self.good("config", "get", "defaults.name", cwd=file.parent), "planted\n", "a link of one's own")
+            os.chown(file, 65534, -1, follow_symlinks=False)
+            refused("it belongs to nobody")
+
+    def test_what_is_no_file_of_settings_holds_nobody_up(self):
+        project = self.lab.folder / "odd"
+        project.mkdir()
+        file = project / ".schedulearn.toml"
+        for make in (lambda: os.mkfifo(file), lambda: file.symlink_to("/dev/zero")):
+            make()
+            listed = self.run_it("--url", self.lab.url, "ls", cwd=project)
+            self.assertEqual(listed.returncode, 0, listed.stderr)
+            self.assertIn(f"warning: {file} does not count: it is no regular file", listed.stderr)
+            file.unlink()
+        own = self.lab.folder / "config" / "schedulearn" / "config.toml"
+        own.parent.mkdir(parents=True)
+        own.symlink_to("/dev/zero")
+        for words in (("ls",), ("config", "set", "color", "never"), ("config", "edit")):
+            refused = self.run_it(*words, EDITOR="true")
+            self.assertEqual((refused.returncode, "it is no regular file" in refused.stderr), (2, True), refused.stderr)
+            self.assertIn(f"in {own}", refused.stderr)
+
     def edit(self, text, **variables):
         """`config edit` with an editor that writes this."""
         editor = self.lab.folder / "my editor"
