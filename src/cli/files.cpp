@@ -6,10 +6,10 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 #include <vector>
 
+#include "cli/arriving_file.h"
 #include "cli/commands.h"
 #include "cli/render.h"
 #include "cli/usage.h"
@@ -38,6 +38,10 @@ class JobFolder {
  private:
   std::string query(const std::string& path) const;
   Result<json::value> look(const std::string& path, std::size_t from) const;
+  Result<json::value> item_of(const std::string& path) const;
+  int list_file(const std::string& path) const;
+  void add_row(Table& table, const std::string& name, const json::value& item) const;
+  std::string shown(const std::string& name) const { return context_.plain ? name : visible_name(name); }
   Status get_folder(const std::string& path, json::value page);
   Status get_file(const std::string& path, std::int64_t bytes);
 
@@ -61,29 +65,68 @@ Result<json::value> JobFolder::look(const std::string& path, std::size_t from) c
   return context_.get(query(path) + fmt::format("&look=true&offset={}", from));
 }
 
+// None: what a page is about is no folder, or has become none.
+const json::array& items_of(const json::value& page) {
+  static const json::array none;
+  const json::array* items = value_at(page, "items").if_array();
+  return items ? *items : none;
+}
+
+bool is_last(const json::value& page, std::size_t seen) {
+  return items_of(page).empty() || static_cast<double>(seen) >= number_at(page, "total");
+}
+
+void JobFolder::add_row(Table& table, const std::string& name, const json::value& item) const {
+  const std::string kind = text_at(item, "kind");
+  table.add({shown(name) + (kind == "folder" ? "/"
+                            : kind == "link" ? "@"
+                                             : ""),
+             kind == "file" ? bytes_text(number_at(item, "bytes")) : "–",
+             clock_text(context_, text_at(item, "changed_at"))});
+}
+
+Table file_table() { return Table({"NAME", "SIZE", "CHANGED"}, {1}); }
+
 int JobFolder::list(const std::string& path) const {
-  Table table({"NAME", "SIZE", "CHANGED"}, {1});
-  std::size_t shown = 0;
+  Table table = file_table();
+  std::size_t listed = 0;
   for (bool is_more = true; is_more;) {
-    const auto page = look(path, shown);
+    const auto page = look(path, listed);
     if (!page.ok()) return fail(page.error());
     if (context_.as_json) return context_.print_json(*page), 0;
-    const json::array& items = value_at(*page, "items").as_array();
-    for (const json::value& item : items) {
-      const std::string kind = text_at(item, "kind");
-      const std::string name = text_at(item, "name");  // as the job has chosen it
-      table.add({(context_.plain ? name : visible_name(name)) + (kind == "folder" ? "/"
-                                                                 : kind == "link" ? "@"
-                                                                                  : ""),
-                 kind == "file" ? bytes_text(number_at(item, "bytes")) : "–",
-                 clock_text(context_, text_at(item, "changed_at"))});
-    }
-    shown += items.size();
-    is_more = !items.empty() && static_cast<double>(shown) < number_at(*page, "total");
+    if (text_at(*page, "kind") == "file") return list_file(path);
+    for (const json::value& item : items_of(*page)) add_row(table, text_at(item, "name"), item);
+    listed += items_of(*page).size();
+    is_more = !is_last(*page, listed);
   }
-  if (shown == 0 && !context_.plain) return std::printf("nothing is in it\n"), 0;
+  if (listed == 0 && !context_.plain) return std::printf("nothing is in it\n"), 0;
   std::fputs(table.text(context_).c_str(), stdout);
   return 0;
+}
+
+// Its line in its folder, as `ls -l` shows a file that it is asked for.
+int JobFolder::list_file(const std::string& path) const {
+  const auto item = item_of(path);
+  if (!item.ok()) return fail(item.error());
+  Table table = file_table();
+  add_row(table, net::percent_decode(path, false), *item);
+  std::fputs(table.text(context_).c_str(), stdout);
+  return 0;
+}
+
+// As its folder lists it, which also says when it changed.
+Result<json::value> JobFolder::item_of(const std::string& path) const {
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash);
+  for (std::size_t seen = 0;;) {
+    const auto page = look(folder, seen);
+    if (!page.ok()) return page.error();
+    for (const json::value& item : items_of(*page)) {
+      if (net::percent_decode(text_at(item, "path"), false) == net::percent_decode(path, false)) return item;
+    }
+    seen += items_of(*page).size();
+    if (is_last(*page, seen)) return not_found("no-such-file", "the job has left no such file");
+  }
 }
 
 // A name that comes from a server must not lead anywhere.
@@ -109,8 +152,7 @@ Status JobFolder::get_folder(const std::string& path, json::value page) {
   std::error_code failed;
   fs::create_directories(fs::path(into()) / net::percent_decode(path, false), failed);
   for (std::size_t seen = 0;;) {
-    const json::array& items = value_at(page, "items").as_array();
-    for (const json::value& item : items) {
+    for (const json::value& item : items_of(page)) {
       const std::string inner = text_at(item, "path"), kind = text_at(item, "kind");
       if (!is_plain_name(net::percent_decode(inner.substr(inner.rfind('/') + 1), false)))
         return invalid("bad-name", "the server names a file " + inner);
@@ -123,51 +165,38 @@ Status JobFolder::get_folder(const std::string& path, json::value page) {
       if (!got.ok() && !is_of_one_file(got.error())) return got;
       if (!got.ok()) missed_.emplace_back(inner, got.error());
     }
-    seen += items.size();
-    if (items.empty() || static_cast<double>(seen) >= number_at(page, "total")) return {};
+    seen += items_of(page).size();
+    if (is_last(page, seen)) return {};
     auto next = look(path, seen);
     if (!next.ok()) return next.error();
     page = std::move(*next);
   }
 }
 
-// It gets its name when it is whole.
 Status JobFolder::get_file(const std::string& path, std::int64_t bytes) {
   const fs::path place = fs::path(into()) / net::percent_decode(path, false);
   std::error_code failed;
-  if (fs::exists(fs::symlink_status(place, failed)) && !options_.force)
-    return conflict("file-exists", place.string() + " is there already")
-        .hint("overwrite it: --force")
-        .hint("fetch into another folder: -o DIR");
+  if (fs::exists(fs::symlink_status(place, failed)) && !options_.force) return file_exists(place);
   fs::create_directories(place.parent_path(), failed);
-  const std::string part = place.string() + ".part";
-  std::ofstream file(part, std::ios::binary | std::ios::trunc);
+  ArrivingFile file(place);
   std::int64_t arrived = 0;
-  bool grows = false;  // what was written to it since we looked is left, lest this never end
+  bool grows = false, is_written = true;  // what was written to it since we looked is left, lest this never end
   const auto answer = context_.stream(context_.request("GET", query(path), ""), [&](std::string_view data) {
     grows = std::cmp_greater(data.size(), bytes - arrived);
     if (grows) data = data.substr(0, static_cast<std::size_t>(bytes - arrived));
-    file.write(data.data(), static_cast<std::streamsize>(data.size()));
+    is_written = file.add(data);
     arrived += static_cast<std::int64_t>(data.size());
-    return file.good() && !grows;
+    return is_written && !grows;
   });
-  file.close();
-  Status done;
-  if (!answer.ok() && !(grows && file.good()))
-    done = answer.error();
-  else if (answer.ok() && answer->status >= 400)
-    done = wire::error_from_problem(answer->status, answer->body);
-  else if (file.fail())
-    done = denied("cannot-write", "cannot write " + part);
-  else if (arrived < bytes)
-    done = unavailable("file-cut", fmt::format("{} of {} bytes of {} arrived: the server has gone, or the file changed",
+  if (!answer.ok() && !grows) return answer.error();
+  if (answer.ok() && answer->status >= 400) return wire::error_from_problem(answer->status, answer->body);
+  if (is_written && arrived < bytes)
+    return unavailable("file-cut", fmt::format("{} of {} bytes of {} arrived: the server has gone, or the file changed",
                                                arrived, bytes, path));
-  if (done.ok()) fs::rename(part, place, failed);
-  if (done.ok() && failed) done = denied("cannot-write", "cannot write " + place.string() + ": " + failed.message());
-  if (!done.ok()) return fs::remove(part, failed), done;
+  if (const Status done = file.finish(options_.force); !done.ok()) return done;
   ++files_, bytes_ += arrived;
   if (!context_.quiet)
-    std::fprintf(stderr, "%s  %s\n", place.string().c_str(), bytes_text(static_cast<double>(arrived)).c_str());
+    std::fprintf(stderr, "%s  %s\n", shown(place.string()).c_str(), bytes_text(static_cast<double>(arrived)).c_str());
   return {};
 }
 
@@ -195,6 +224,10 @@ int files_of_job(const Context& context, const FilesOptions& options) {
     }
     return 0;
   }
+  if (options.into == "-")
+    return fail(invalid("bad-flag", "files are fetched into a folder, not to standard output")
+                    .hint("schedulearn files 5 get output/model.pt -o models")
+                    .hint("a folder of this name: -o ./-"));
   for (const std::string& path : options.paths.empty() ? std::vector<std::string>{"output"} : options.paths) {
     if (const Status got = folder.get(encoded(path)); !got.ok()) return fail(got.error());
   }
@@ -224,7 +257,7 @@ void FilesCommand::add_to(CLI::App& app) {
                              [this] { return files_of_job(context_(), options_); });
   files->add_option("job", options_.job, "5, 12_3 (of an array), last or a name")->required();
   files->add_option("action", options_.action, "ls or get")->check(one_of({"ls", "get"}));
-  files->add_option("path", options_.paths, "of ls: folders (the top); of get: files or folders (output)");
+  files->add_option("path", options_.paths, "of ls: folders or files (the top); of get: files or folders (output)");
   files->add_option("-o,--into", options_.into, "folder for what is fetched (job-ID)");
   files->add_option("--attempt", options_.attempt, "of an earlier attempt")->check(above_zero());
   files->add_option("--rank", options_.rank, "on this server of the job, from 0")->check(CLI::Range(0, 1'000'000));

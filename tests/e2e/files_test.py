@@ -67,6 +67,33 @@ for i in $(seq 90); do mkdir {name} && cd {name} || exit 1; done; touch bottom""
         status, headers, text = self.lab.request("GET", f"/api/v1/jobs/{self.job}/files?path=output/model.pt", headers={"Range": "bytes=10-19"})
         self.assertEqual((status, text, headers["Content-Disposition"]), (206, "w" * 10, "attachment"))
 
+    def test_a_file_is_listed_as_it_is_in_its_folder(self):
+        of_folder = next(line for line in self.cli("ls", "output").stdout.splitlines() if "model.pt" in line)
+        title, listed = self.cli("ls", "output/model.pt").stdout.splitlines()
+        self.assertEqual(listed.split(), ["output/model.pt", *of_folder.split()[1:]])
+        self.assertEqual(self.cli("ls", "output/deep/a b.txt", "--plain").stdout.split("\t")[:2], ["output/deep/a b.txt", "5 B"])
+        self.assertEqual(json.loads(self.cli("ls", "output/empty", "--json").stdout)["kind"], "file")
+
+    def test_only_what_is_fetched_is_written(self):
+        pair = self.lab.submit('cd "$SCHEDULEARN_OUTPUT_DIR" && echo whole > a && echo part > a.part && touch "$(printf \'esc\\033[31m\\nline\')"')
+        self.lab.finished(pair)
+        top = self.here / f"job-{pair}" / "output"
+        top.mkdir(parents=True)
+        (self.here / "mine").write_text("mine\n")
+        (top / "zzz.part").write_text("mine\n")
+        (top / "model.pt.part").symlink_to(self.here / "mine")
+        got = self.lab.cli("files", pair, "get", cwd=self.here)
+        self.assertEqual(((top / "a").read_text(), (top / "a.part").read_text(), (top / "zzz.part").read_text()), ("whole\n", "part\n", "mine\n"))
+        self.assertIn("esc^[[31m^Jline", got.stderr)
+        self.assertNotIn("\033", got.stderr)
+        self.lab.cli("files", self.job, "get", "output/model.pt", "-o", f"job-{pair}", cwd=self.here)
+        self.assertEqual(((self.here / "mine").read_text(), (top / "model.pt.part").is_symlink()), ("mine\n", True))
+        self.assertEqual([path.name for path in top.iterdir() if path.name.startswith(".")], [])
+        again = self.lab.cli("files", pair, "get", cwd=self.here, check=False)
+        self.assertEqual([line for line in again.stderr.splitlines() if line.startswith("line")], [], "a name is one line")
+        refused = self.lab.cli("files", pair, "get", "-o", "-", cwd=self.here, check=False)
+        self.assertEqual((refused.returncode, (self.here / "-").exists()), (2, False), refused.stderr)
+
     def test_what_cannot_be_had(self):
         for words, code, status in ((("ls", "../../.."), "no-such-file", 3), (("get", "output/link"), "file-unreadable", 6), (("get", "output/nothing"), "no-such-file", 3),
                                     (("ls", "output", "--attempt", "9"), "no-files", 3), (("put",), "usage", 2)):
