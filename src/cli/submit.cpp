@@ -138,6 +138,15 @@ Status check_words(const std::vector<std::string>& command) {
       .hint("what a shell is to read: schedulearn submit --gpus 1 -- sh -c " + shell_word(word));
 }
 
+// Alone it would do nothing.
+Status check_backoff(const SubmitOptions& options, const json::object& job) {
+  const json::value* retry = job.if_contains("retry");
+  const bool is_retried = retry && retry->is_object() && retry->get_object().contains("max");
+  if (is_retried || !options.keys.contains("retry.backoff")) return {};
+  return invalid("bad-flag", "--retry-backoff is the time before a retry, and the job is not retried")
+      .hint("say how often it is: --retry 3");
+}
+
 // Of jobs that were submitted as one.
 void report_group(const Context& context, const json::value& job) {
   const auto id = static_cast<std::int64_t>(number_at(job, "id"));
@@ -335,8 +344,9 @@ Result<wire::JobSpec> job_to_submit(const Context& context, const SubmitOptions&
   if (!spec.ok()) {
     if (!spec.error().pointer.empty() && is_default(spec.error().pointer))
       return Error(spec.error()).note("it is among your defaults").hint("schedulearn config show");
-    return everything_wrong(spec.error(), std::move(object), *document);
+    return everything_wrong(spec.error(), object, *document);
   }
+  if (Status backoff = check_backoff(options, object); !backoff.ok()) return backoff.error();
   if (spec->user.empty()) spec->user = context.user;
   if (Status added = add_snapshot(context, *spec, options.dry_run); !added.ok()) return added.error();
   return spec;

@@ -51,7 +51,8 @@ int wait_jobs(const Context& context, const WaitOptions& options) {
       const double waited = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       if (options.timeout_s > 0 && waited > options.timeout_s)
         return fail(unavailable("timeout",
-                                fmt::format("job {} has not ended in {}", id, duration_text(options.timeout_s)))),
+                                fmt::format("job {} has not ended in {}", id, duration_text(options.timeout_s)))
+                        .hint("wait longer: --for 2h; without --for there is no limit")),
                124;
       if (interrupts() > 0) {
         std::fprintf(stderr, "\njob %lld goes on; return with: %s\n", static_cast<long long>(id),

@@ -52,6 +52,18 @@ class CommandLineTest(LabTest):
         for address in (f"127.0.0.1:{self.lab.port}", f"{self.lab.url}/", f"{self.lab.url}/ui/"):
             self.assertEqual(self.lab.cli("--url", address, "ls", "-q", "--label", "lr=3").stdout, f"{first}\n", address)
 
+    def test_a_hint_is_about_what_was_asked_for(self):
+        runs = self.lab.submit("sleep 100")
+        self.assertIn("hint: wait longer: --for 2h", self.lab.cli("wait", runs, "--for", "0.1s", check=False).stderr)
+        for words in (("--time-limit", "0"), ("--estimate", "0"), ("--deadline", "0"), ("--checkpoint-every", "0"), ("--retry", "1", "--retry-backoff", "400d")):
+            said = self.lab.cli("submit", *words, "--", "true", check=False).stderr
+            self.assertIn("[bad-time]\n  hint: write a duration: 90s, 30m, 2h, 1d\n", said)
+        self.assertIn("hint: write a duration", self.lab.cli("set", runs, "--time-limit", "0", check=False).stderr)
+        self.assertIn("hint: write 21:00", self.lab.cli("submit", "--not-before", "soon", "--", "true", check=False).stderr)
+        alone = self.lab.cli("submit", "--retry-backoff", "1m", "--", "true", check=False)
+        self.assertEqual((alone.returncode, "--retry 3" in alone.stderr), (2, True), alone.stderr)
+        self.lab.cli("submit", "--dry-run", "--retry", "1", "--retry-backoff", "1m", "--", "true")
+
     def test_a_list_with_a_limit_is_the_beginning_of_the_whole_one_and_asks_for_no_more(self):
         jobs = [self.lab.submit("sleep 100", gpus=self.lab.gpus) for _ in range(3)] + [self.lab.submit("true", gpus=0)]
         jobs.append(self.lab.submit("sleep 100", hold=True))
