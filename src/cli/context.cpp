@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <iostream>
@@ -96,10 +97,41 @@ void make_readable(json::value& document) {
   }
 }
 
+struct Named {
+  std::string_view collection, code, thing, list;
+};
+constexpr std::array<Named, 7> named_things{{
+    {"/api/v1/servers/", "server-not-found", "server", "schedulearn servers ls"},
+    {"/api/v1/secrets/", "no-such-secret", "secret", "schedulearn secret ls"},
+    {"/api/v1/users/", "user-not-found", "user", "schedulearn user ls"},
+    {"/api/v1/notifications/channels/", "no-such-channel", "channel", "schedulearn notify ls"},
+    {"/api/v1/profiles/", "profile-not-found", "profile", "schedulearn profile ls"},
+    {"/api/v1/traces/", "trace-not-found", "trace", "schedulearn trace ls --uploaded"},
+    {"/api/v1/policies/", "unknown-policy", "policy", "schedulearn policy ls"},
+}};
+
+// Nothing has an empty name, or one with a slash, which in an address would lead to something else.
+Status check_name(const std::string& method, std::string_view path) {
+  path = path.substr(0, path.find('?'));
+  const auto* of =
+      std::ranges::find_if(named_things, [&](const Named& each) { return path.starts_with(each.collection); });
+  if (of == named_things.end()) return {};
+  const std::string_view rest = path.substr(of->collection.size());
+  const std::string name = net::percent_decode(rest.substr(0, rest.find('/')), false);
+  if (!name.empty() && name.find('/') == std::string::npos) return {};
+  if (method == "PUT")
+    return invalid("bad-name", fmt::format("a {}'s name is not empty and has no /", of->thing))
+        .hint("choose another name");
+  return not_found(std::string(of->code),
+                   fmt::format("there is no {} {}", of->thing, name.empty() ? "without a name" : name))
+      .hint(std::string(of->list));
+}
+
 }  // namespace
 
 Result<json::value> Context::call(const std::string& method, const std::string& path, const std::string& body,
                                   const net::Headers& extra) const {
+  if (const Status good = check_name(method, path); !good.ok()) return good.error();
   net::ClientRequest message = request(method, path, body);
   message.headers.insert(message.headers.end(), extra.begin(), extra.end());
   const ToldRequest told(*this, message);

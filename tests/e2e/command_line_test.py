@@ -64,6 +64,15 @@ class CommandLineTest(LabTest):
         self.assertEqual((alone.returncode, "--retry 3" in alone.stderr), (2, True), alone.stderr)
         self.lab.cli("submit", "--dry-run", "--retry", "1", "--retry-backoff", "1m", "--", "true")
 
+    def test_nothing_has_an_empty_name_or_one_with_a_slash(self):
+        for thing, commands in (("server", ("servers show", "servers rm", "servers lost", "servers drain", "servers undrain")), ("secret", ("secret rm",)), ("user", ("user rm",)), ("channel", ("notify rm", "notify test")), ("profile", ("profile show", "profile rm")), ("trace", ("trace rm",))):
+            for words in commands:
+                for name, told in (("a1/../x", "a1/../x"), ("lab/drain", "lab/drain"), ("", "without a name")):
+                    refused = self.lab.cli(*words.split(), name, "--yes", check=False)
+                    self.assertEqual((refused.returncode, f"error: there is no {thing} {told} [" in refused.stderr), (3, True), (words, name, refused.stderr))
+        self.assertEqual(json.loads(self.lab.cli("servers", "show", "lab", "--json=state").stdout), {"state": "up"})
+        self.assertIn("[bad-name]", self.lab.cli("notify", "add", "a/b", "--webhook", "https://a.example/x", check=False).stderr)
+
     def test_a_list_with_a_limit_is_the_beginning_of_the_whole_one_and_asks_for_no_more(self):
         jobs = [self.lab.submit("sleep 100", gpus=self.lab.gpus) for _ in range(3)] + [self.lab.submit("true", gpus=0)]
         jobs.append(self.lab.submit("sleep 100", hold=True))
