@@ -83,15 +83,18 @@ void show_telemetry(const json::value& telemetry) {
 }
 
 // Where it ran, the last few times, if more than once.
-void show_attempts(const json::value& attempts) {
+void show_attempts(const json::value& job) {
+  const json::value& attempts = value_at(job, "attempts");
   constexpr std::size_t shown = 5;
   if (!attempts.is_array() || attempts.get_array().size() < 2) return;
   const json::array& all = attempts.get_array();
   const std::size_t first = all.size() - std::min(all.size(), shown);
+  if (first > 0)
+    line("Attempts", fmt::format("{} earlier: schedulearn show {:.0f} --json=attempts", first, number_at(job, "id")));
   for (std::size_t i = first; i < all.size(); ++i) {
     const std::string end = text_at(all[i], "ended_at");
     const json::value& gpus = value_at(all[i], "gpus");
-    line(i == first ? "Attempts" : "",
+    line(i == 0 ? "Attempts" : "",
          fmt::format("{} on {}{}{}{}", number_at(all[i], "attempt"), text_at(all[i], "server"),
                      gpus.is_array() ? ", " + plural(gpus.get_array().size(), "GPU") : "",
                      value_at(all[i], "began_at").is_string() ? ", " + clock_text(text_at(all[i], "began_at")) : "",
@@ -334,7 +337,7 @@ void show(const Context& context, const json::value& job) {
     line("Exit code", fmt::format("{}", number_at(exit, "code")));
   line("Stopped", interruptions_text(job));
   show_usage(context, job);
-  show_attempts(value_at(job, "attempts"));
+  show_attempts(job);
   // A job that never started has no output.
   const bool is_group = value_at(job, "members").is_object();
   if (is_group)

@@ -73,6 +73,15 @@ class CommandLineTest(LabTest):
         self.assertEqual(json.loads(self.lab.cli("servers", "show", "lab", "--json=state").stdout), {"state": "up"})
         self.assertIn("[bad-name]", self.lab.cli("notify", "add", "a/b", "--webhook", "https://a.example/x", check=False).stderr)
 
+    def test_show_says_how_many_attempts_it_leaves_out(self):
+        job = self.lab.submit("false", retry={"max": 6, "backoff": "0s"})
+        self.lab.finished(job)
+        shown = self.lab.cli("show", job).stdout
+        self.assertIn(f"Attempts   2 earlier: schedulearn show {job} --json=attempts\n             3 on lab", shown)
+        twice = self.lab.submit("false", retry={"max": 1, "backoff": "0s"})
+        self.lab.finished(twice)
+        self.assertIn("Attempts   1 on lab", self.lab.cli("show", twice).stdout)
+
     def test_a_list_with_a_limit_is_the_beginning_of_the_whole_one_and_asks_for_no_more(self):
         jobs = [self.lab.submit("sleep 100", gpus=self.lab.gpus) for _ in range(3)] + [self.lab.submit("true", gpus=0)]
         jobs.append(self.lab.submit("sleep 100", hold=True))
