@@ -155,6 +155,11 @@ std::set<std::string> absent_servers(const Context& context, const std::vector<j
   return absent;
 }
 
+// A group of which members run waits only in part.
+bool waits_for_its_start(const json::value& job) {
+  return text_at(job, "state") == "pending" && number_at(value_at(job, "members"), "running") == 0;
+}
+
 // Counts of the whole cluster, whatever was listed.
 void print_footer(const Context& context, const JobList& found) {
   const std::vector<json::value>& jobs = found.items;
@@ -169,8 +174,7 @@ void print_footer(const Context& context, const JobList& found) {
     text += fmt::format(" {} of {} shown; -a shows all.", jobs.size(), found.total);
   std::printf("%s\n", text.c_str());
   if (context.past) return;  // it waits for a controller
-  const auto waiting = std::find_if(jobs.rbegin(), jobs.rend(),
-                                    [](const json::value& job) { return text_at(job, "state") == "pending"; });
+  const auto waiting = std::find_if(jobs.rbegin(), jobs.rend(), waits_for_its_start);
   if (waiting != jobs.rend())
     std::printf("Why is one waiting:  schedulearn why %lld\n", static_cast<long long>(number_at(*waiting, "id")));
 }

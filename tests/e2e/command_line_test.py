@@ -82,6 +82,14 @@ class CommandLineTest(LabTest):
         self.lab.finished(twice)
         self.assertIn("Attempts   1 on lab", self.lab.cli("show", twice).stdout)
 
+    def test_ls_explains_no_group_that_runs(self):
+        group = self.lab.submit("sleep 100", array="1-6")
+        until(lambda: self.lab.job(group)["members"]["running"] == self.lab.gpus)
+        self.assertNotIn("schedulearn why", self.lab.cli("ls").stdout)
+        waits = self.lab.submit("true")
+        until(lambda: self.lab.job(waits)["state"] == "pending")
+        self.assertIn(f"Why is one waiting:  schedulearn why {waits}\n", self.lab.cli("ls").stdout)
+
     def test_a_list_with_a_limit_is_the_beginning_of_the_whole_one_and_asks_for_no_more(self):
         jobs = [self.lab.submit("sleep 100", gpus=self.lab.gpus) for _ in range(3)] + [self.lab.submit("true", gpus=0)]
         jobs.append(self.lab.submit("sleep 100", hold=True))
