@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "base/suggest.h"
@@ -54,10 +55,22 @@ Status check_value(std::string_view key, const std::string& value) {
   return {};
 }
 
+// TOML has numbers that no job has, and JSON cannot hold.
+Status check_numbers(const json::value& value, const std::string& key) {
+  if (value.is_double() && !std::isfinite(value.get_double()))
+    return invalid("wrong-type", key + " is not a number").hint("write a number: 2");
+  if (!value.is_object()) return {};
+  for (const auto& [name, inner] : value.get_object()) {
+    if (Status good = check_numbers(inner, key + "." + std::string(name)); !good.ok()) return good;
+  }
+  return {};
+}
+
 Status check(const json::object& values, bool is_project) {
   for (const auto& [key, value] : values) {
     if (key == defaults) {
       if (!value.is_object()) return invalid("wrong-type", "defaults is a table: [defaults]");
+      if (Status good = check_numbers(value, std::string(key)); !good.ok()) return good;
       continue;
     }
     const bool is_known = std::ranges::find(keys, std::string_view(key), &ConfigKey::name) != std::end(keys);

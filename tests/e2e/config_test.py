@@ -51,6 +51,8 @@ class ConfigTest(LabTest):
 
     def test_defaults_that_no_job_could_have_are_refused_and_named(self):
         self.assertIn("[unknown-key]", self.run_it("config", "set", "defaults.gpsu", "2").stderr)
+        for key in ("defaults.gpus", "defaults.training.batch_size"):
+            self.assertIn(f"error: {key} is not a number [wrong-type]", self.run_it("config", "set", key, "nan").stderr)
         project = self.lab.folder / "with-a-typo"
         project.mkdir()
         (project / ".schedulearn.toml").write_text("[defaults]\ngpsu = 2\n")
