@@ -1,17 +1,29 @@
 #include "cli/daemon_options.h"
 
+#include <fmt/format.h>
+
 #include "cli/usage.h"
 #include "wire/job_spec.h"
 
 namespace sl::cli {
+namespace {
+
+// How long something is kept. Without a unit it would be seconds, which nobody means who writes 90, and what is removed
+// is gone.
+double age_s(const std::string& text) {
+  const auto seconds = wire::parse_duration_s(text);
+  if (!seconds.ok()) throw CLI::ValidationError("--keep", seconds.error().message);
+  const bool has_unit = text.find_first_not_of("0123456789.") != std::string::npos;
+  if (*seconds > 0 && !has_unit)
+    throw CLI::ValidationError("--keep", fmt::format("needs a unit: {0}d for days, {0}h for hours", text));
+  return *seconds;
+}
+
+}  // namespace
 
 void add_retention(CLI::App& command, wire::RetentionRule& rule, const std::string& what,
                    const std::string& too_large) {
-  const auto set_age = [&rule](const std::string& text) {
-    const auto seconds = wire::parse_duration_s(text);
-    if (!seconds.ok()) throw CLI::ValidationError("--keep", seconds.error().message);
-    rule.age_s = *seconds;
-  };
+  const auto set_age = [&rule](const std::string& text) { rule.age_s = age_s(text); };
   const auto set_bytes = [&rule](const std::string& text) {
     const auto bytes = text == "0" ? Result<std::int64_t>(0) : wire::parse_bytes(text);
     if (!bytes.ok()) throw CLI::ValidationError("--keep-size", bytes.error().message);

@@ -221,10 +221,11 @@ class Retention(LabTest):
         self.assertIn(waits, self.files())
 
     def test_bad_limits_are_refused(self):
-        for flag, value in (("--keep", "soon"), ("--keep-jobs", "-1"), ("--keep-size", "much")):
+        for flag, value in (("--keep", "soon"), ("--keep", "90"), ("--keep", "0.5"), ("--keep-jobs", "-1"), ("--keep-size", "much")):
             done = self.lab.cli("controller", "run", "--data", "/nowhere", flag, value, check=False)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(flag, done.stderr)
+        self.assertIn("needs a unit: 90d for days", self.lab.cli("up", "--data", "/nowhere", "--keep", "90", check=False).stderr)
 
 
 if __name__ == "__main__":
