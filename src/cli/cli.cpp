@@ -245,7 +245,7 @@ void CommandLine::add_job_commands() {
                 "one output)")
       ->excludes(times, since, grep, errors);
   log->add_option("--attempt", logs_.attempt, "output of an earlier attempt")->check(above_zero());
-  log->add_option("--rank", logs_.rank, "output on this server of the job, from 0")->check(CLI::Range(0, 1'000'000));
+  log->add_option("--rank", logs_.rank, "output on this server of the job, from 0")->check(between(0, 1'000'000));
   CLI::App* reasons = reading_command(
       "why", "Why a job waits, or waited.",
       "  schedulearn why 5\n  schedulearn why 5 --at 20:15\n  schedulearn why 5 --at 10m --data /tmp/lab\n",

@@ -260,7 +260,7 @@ void FilesCommand::add_to(CLI::App& app) {
   files->add_option("path", options_.paths, "of ls: folders or files (the top); of get: files or folders (output)");
   files->add_option("-o,--into", options_.into, "folder for what is fetched (job-ID)");
   files->add_option("--attempt", options_.attempt, "of an earlier attempt")->check(above_zero());
-  files->add_option("--rank", options_.rank, "on this server of the job, from 0")->check(CLI::Range(0, 1'000'000));
+  files->add_option("--rank", options_.rank, "on this server of the job, from 0")->check(between(0, 1'000'000));
   files->add_flag("--force", options_.force, "overwrite files that are there");
 }
 

@@ -433,7 +433,7 @@ void Research::add_estimates(CLI::App& app) {
       ->required();
   losses->add_option("--seen", estimates_.seen, "parts of a training that are known (0.4,0.6)")
       ->delimiter(',')
-      ->check(CLI::Range(0.01, 0.99));
+      ->check(between(0.01, 0.99));
   losses->add_option("--half", estimates_.half, "of files with a column half: judge (default), fit or all")
       ->check(one_of({"judge", "fit", "all"}));
   add("run-times", "Guess the run times of a trace's second half from finished jobs.",
@@ -446,7 +446,7 @@ void Research::add_estimates(CLI::App& app) {
   ranges->add_option("trace", estimates_.source, "CSV file, plain or .gz, or a workload")->required();
   ranges->add_option("--servers", estimates_.servers, "32x8, or a cluster file");
   ranges->add_option("--policy", estimates_.policy, "see: schedulearn policy ls");
-  ranges->add_option("--moments", estimates_.moments, "at which it is asked")->check(CLI::Range(10, 100'000));
+  ranges->add_option("--moments", estimates_.moments, "at which it is asked")->check(between(10, 100'000));
   ranges->add_option("--jobs", estimates_.jobs, "only the first of the trace");
   add("speeds", "Predict the speed of published trainings on more GPUs from 1 and 2.",
       "  schedulearn estimates speeds\n", estimates_speeds);

@@ -265,7 +265,7 @@ void ShellCommand::add_to(CLI::App& app) {
   shell->add_flag("--new", options_.is_new, "another shell, although one of yours waits for you");
   shell->add_option("--attach", options_.attach, "come back to the shell with this number, also from another terminal")
       ->check(above_zero());
-  shell->add_option("--rank", options_.rank, "on this server of the job, from 0")->check(CLI::Range(0, 1'000'000));
+  shell->add_option("--rank", options_.rank, "on this server of the job, from 0")->check(between(0, 1'000'000));
 }
 
 }  // namespace sl::cli

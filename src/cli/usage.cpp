@@ -253,7 +253,7 @@ CLI::Validator number_check(std::string wanted, std::function<bool(double)> fits
 }  // namespace
 
 CLI::Validator between(double min, double max) {
-  return number_check(fmt::format("a number from {:.0f} to {:.0f}", min, max),
+  return number_check(fmt::format("a number from {} to {}", min, max),
                       [=](double value) { return value >= min && value <= max; });
 }
 CLI::Validator above_zero() {

@@ -63,6 +63,8 @@ class CommandLineTest(LabTest):
         alone = self.lab.cli("submit", "--retry-backoff", "1m", "--", "true", check=False)
         self.assertEqual((alone.returncode, "--retry 3" in alone.stderr), (2, True), alone.stderr)
         self.lab.cli("submit", "--dry-run", "--retry", "1", "--retry-backoff", "1m", "--", "true")
+        self.assertNotIn("INT:INT", self.lab.cli("help", "logs").stdout)
+        self.assertIn("--rank takes a number from 0 to 1000000, not -1", self.lab.cli("logs", runs, "--rank", "-1", check=False).stderr)
 
     def test_nothing_has_an_empty_name_or_one_with_a_slash(self):
         for thing, commands in (("server", ("servers show", "servers rm", "servers lost", "servers drain", "servers undrain")), ("secret", ("secret rm",)), ("user", ("user rm",)), ("channel", ("notify rm", "notify test")), ("profile", ("profile show", "profile rm")), ("trace", ("trace rm",))):
