@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -219,7 +220,8 @@ TEST_F(CheckpointTransferTest, a_checkpoint_that_changes_meanwhile_is_not_used) 
 
 TEST_F(CheckpointTransferTest, nothing_is_given_without_the_secret) {
   offers->offer(order(), {from, ""});
-  std::vector<int> statuses;
+  std::vector<int> statuses;  // of the stranger's thread until it has finished
+  std::atomic<bool> has_finished = false;
   std::thread stranger;
   run_until([&, has_begun = false]() mutable {
     if (offered && !std::exchange(has_begun, true)) {
@@ -235,11 +237,14 @@ TEST_F(CheckpointTransferTest, nothing_is_given_without_the_secret) {
             statuses.push_back(response.ok() ? response->status : 0);
           }
         }
+        has_finished = true;
       });
     }
-    return statuses.size() == 20;
+    return has_finished.load();
   });
+  ASSERT_TRUE(stranger.joinable()) << "nothing was offered";
   stranger.join();
+  ASSERT_EQ(statuses.size(), 20U);
   EXPECT_EQ(std::count(statuses.begin(), statuses.begin() + 16, 404), 16);
   EXPECT_EQ((std::vector<int>(statuses.begin() + 16, statuses.end())), (std::vector<int>{200, 200, 200, 404}));
 }
