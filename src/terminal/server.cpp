@@ -73,7 +73,7 @@ net::Response Server::on_protocol_error(int status, const std::string& detail) {
 
 bool Server::on_websocket(const net::Request& request, std::shared_ptr<net::WebSocket> socket) {
   if (request.path != "/shell") return false;
-  const std::string user = request.header("x-schedulearn-user").value_or("");
+  const std::string user = net::percent_decode(request.header("x-schedulearn-user").value_or(""), false);
   const int next = next_;
   const Result<int> chosen = choose(request, user);
   if (!chosen.ok()) return fail(*socket, chosen.error()), true;

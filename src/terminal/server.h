@@ -7,7 +7,7 @@
 //
 // Binary frames are what is typed and printed. Text frames are JSON: {"type": "resize", "columns", "rows"} from the client;
 // to it first {"type": "attached", "session", "is_new"}, or {"type": "failed", "code", "text"}; at last
-// {"type": "ended", "exit_code"}. Whose a shell is, the header X-Schedulearn-User says.
+// {"type": "ended", "exit_code"}. Whose a shell is, the header X-Schedulearn-User says, percent-encoded.
 #pragma once
 
 #include <functional>
