@@ -1,6 +1,7 @@
 #include "controller/secret_store.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sodium.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,7 +18,6 @@ namespace sl::controller {
 namespace {
 
 constexpr std::size_t secret_bytes_max = 64 << 10;
-constexpr std::size_t secrets_of_user_max = 1'000;
 
 // What is inside a box. The names are repeated there, so that no box can take another's place.
 struct SecretInBox {
@@ -98,9 +98,9 @@ Result<std::optional<std::string>> read_private(const std::string& path) {
 
 }  // namespace
 
-Result<std::unique_ptr<SecretStore>> SecretStore::open(const std::string& folder) {
+Result<std::unique_ptr<SecretStore>> SecretStore::open(const std::string& folder, std::size_t limit) {
   SL_CHECK(::sodium_init() >= 0, "libsodium can be used");
-  std::unique_ptr<SecretStore> store(new SecretStore(folder));
+  std::unique_ptr<SecretStore> store(new SecretStore(folder, limit));
   if (Status loaded = store->load_key(); !loaded.ok()) return loaded.error();
   if (Status loaded = store->load(); !loaded.ok()) return loaded.error();
   return store;
@@ -175,9 +175,11 @@ Status SecretStore::set(const std::string& user, const std::string& name, const 
   if (key_.empty()) {
     if (Status made = make_key(); !made.ok()) return made;
   }
-  if (list(user).size() >= secrets_of_user_max) return invalid("bad-secret", "a user has at most 1000 secrets");
-  const std::string text = wire::write_json(SecretInBox{user, name, wire::encode_base64(value)});
   All all = all_;
+  if (!all.contains({user, name}) && list(user).size() >= limit_)
+    return invalid("bad-secret", fmt::format("a user has at most {} secrets", limit_))
+        .hint("take one away: schedulearn secret rm NAME");
+  const std::string text = wire::write_json(SecretInBox{user, name, wire::encode_base64(value)});
   all[{user, name}] = {make_box(text, key_), now_us};
   return write(std::move(all));
 }

@@ -7,6 +7,7 @@
 // Any thread may call; writing waits for the disk.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -23,8 +24,10 @@ namespace sl::controller {
 
 class SecretStore {
  public:
-  // Errors: "secrets-unreadable", if what is there cannot be read with the key that is there.
-  static Result<std::unique_ptr<SecretStore>> open(const std::string& folder);
+  static constexpr std::size_t of_user_max = 1'000;
+  // `limit`: how many one user may have. Errors: "secrets-unreadable", if what is there cannot be read with the key that
+  // is there.
+  static Result<std::unique_ptr<SecretStore>> open(const std::string& folder, std::size_t limit = of_user_max);
 
   struct Listed {
     std::string name;
@@ -48,7 +51,7 @@ class SecretStore {
     std::int64_t changed_us = 0;
   };
   using All = std::map<Name, Kept>;
-  explicit SecretStore(std::string folder) : folder_(std::move(folder)) {}
+  SecretStore(std::string folder, std::size_t limit) : folder_(std::move(folder)), limit_(limit) {}
   Status load();
   Status load_key();
   Status make_key();
@@ -56,6 +59,7 @@ class SecretStore {
   std::optional<std::string> open_box(const Name& name, const Kept& kept) const;
 
   std::string folder_;
+  std::size_t limit_;
   std::mutex writing_;        // one writes at a time
   mutable std::mutex mutex_;  // guards the rest
   All all_;

@@ -118,6 +118,15 @@ TEST_F(SecretStoreTest, names_and_values_are_checked) {
   EXPECT_FALSE(fs::exists(top / "secrets.key"));
 }
 
+TEST_F(SecretStoreTest, a_user_with_as_many_as_there_may_be_can_still_change_them) {
+  store = std::move(*SecretStore::open(top, 2));
+  for (const char* name : {"a", "b"}) ASSERT_TRUE(store->set("mei", name, "old", 5).ok());
+  EXPECT_EQ(code(store->set("mei", "c", "x", 6)), "bad-secret");
+  EXPECT_EQ(code(store->set("mei", "a", "new", 6)), "");
+  EXPECT_EQ(given("mei", "a"), "new");
+  EXPECT_EQ(code(store->set("bella", "c", "x", 6)), "") << "the limit is of one user";
+}
+
 TEST_F(SecretStoreTest, what_cannot_be_written_changes_nothing) {
   ASSERT_TRUE(store->set("mei", "wandb", "old", 5).ok());
   fs::create_directories(top / "secrets.json.new" / "x");  // in the way
