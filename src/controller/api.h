@@ -187,7 +187,7 @@ class Api {
   void get_docs(Call call);
   void get_docs_style(Call call);
   void metrics(Call call);
-  static void refuse_for_now(const Call& call, Duration wait);
+  static void refuse_for_now(const Call& call, const Error& error, Duration wait);
   void list_routes(Call call);
   void list_jobs(Call call);
   void create_job(Call call);

@@ -9,6 +9,7 @@ namespace sl::controller {
 namespace {
 
 constexpr std::int64_t deliveries_per_page_max = 10'000;
+constexpr Duration time_for_a_test = Duration::whole_seconds(15);  // courier::CourierSettings::total_limit
 
 Error not_sending() { return conflict("not-running", "notifications are sent by a running controller"); }
 
@@ -89,7 +90,10 @@ void Api::test_channel(Call call) {
   }
   notifications_->test(call.user(), call.captured.front(), wanted.to.value_or(""),
                        [call](const Result<store::DeliveryRow>& row) {
-                         row.ok() ? call.send(200, delivery_view(*row)) : call.fail(row.error());
+                         if (row.ok()) return call.send(200, delivery_view(*row));
+                         if (row.error().code == "too-many-requests")
+                           return refuse_for_now(call, row.error(), time_for_a_test);
+                         call.fail(row.error());
                        });
 }
 

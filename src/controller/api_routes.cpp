@@ -54,6 +54,11 @@ RouteInfo server_change(const char* path, const char* summary) {
   return {.method = "POST", .path = path, .summary = summary, .answer = answer<answers::Server>("Server")};
 }
 
+Error too_many_requests() {
+  return unavailable("too-many-requests", fmt::format("more than {:.0f} requests a second", RateLimits::per_second))
+      .hint("ask again a moment later, for lists instead of single jobs, or follow GET /api/v1/events/stream");
+}
+
 RouteInfo stream(RouteInfo route, const char* content_type) {
   route.content_type = content_type;
   return route;
@@ -524,7 +529,8 @@ void Api::handle(net::Request request, Identity identity, std::shared_ptr<net::R
       std::move(reply),
       NotedReply::Notes{http_times_, log_, request_id, identity.user, request.method, request.path, now});
   Call call{std::move(request), std::move(identity), noted, {}, now, std::move(request_id)};
-  if (const auto wait = rate_limits_.refuse(call.identity, now)) return refuse_for_now(call, *wait);
+  if (const auto wait = rate_limits_.refuse(call.identity, now))
+    return refuse_for_now(call, too_many_requests(), *wait);
   const std::vector<std::string> path = path_parts(call.request.path);
   // "/api/v1/jobs/batch" is no job.
   const bool is_literal = std::ranges::any_of(routes_, [&](const Route& route) { return route.parts == path; });
@@ -554,11 +560,8 @@ void Api::handle(net::Request request, Identity identity, std::shared_ptr<net::R
   call.reply->send(std::move(response));
 }
 
-void Api::refuse_for_now(const Call& call, Duration wait) {
-  net::Response response = error_response(
-      unavailable("too-many-requests", fmt::format("more than {:.0f} requests a second", RateLimits::per_second))
-          .hint("ask again a moment later, for lists instead of single jobs, or follow GET /api/v1/events/stream"),
-      call.request.path, call.request_id);
+void Api::refuse_for_now(const Call& call, const Error& error, Duration wait) {
+  net::Response response = error_response(error, call.request.path, call.request_id);
   response.headers.emplace_back("Retry-After", std::to_string((wait.us + 999'999) / 1'000'000));
   call.reply->send(std::move(response));
 }

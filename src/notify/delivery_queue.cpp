@@ -29,7 +29,8 @@ void DeliveryQueue::add(store::DeliveryRow row) {
 }
 
 bool DeliveryQueue::may_go(const store::DeliveryRow& row) const {
-  return is_test(row) || (under_way_ < under_way_max && !busy_.contains({row.owner, row.channel}));
+  const Lane& lane = lanes_[is_test(row)];
+  return lane.busy.size() < lane.most && !lane.busy.contains({row.owner, row.channel});
 }
 
 std::vector<store::DeliveryRow> DeliveryQueue::take_due(Instant now) {
@@ -41,8 +42,7 @@ std::vector<store::DeliveryRow> DeliveryQueue::take_due(Instant now) {
       continue;
     }
     open.is_under_way = true;
-    if (!is_test(open.row)) busy_.insert({open.row.owner, open.row.channel});
-    ++under_way_;
+    lanes_[is_test(open.row)].busy.insert({open.row.owner, open.row.channel});
     due.push_back(open.row);
     at = waiting_.erase(at);
   }
@@ -54,8 +54,7 @@ store::DeliveryRow DeliveryQueue::settle(const std::string& id, const courier::O
   SL_CHECK(found != open_.end() && found->second.is_under_way, "only what is under way comes back");
   store::DeliveryRow& row = found->second.row;
   const ChannelName channel(row.owner, row.channel);
-  --under_way_;
-  if (!is_test(row)) busy_.erase(channel);
+  lanes_[is_test(row)].busy.erase(channel);
   ++row.tries;
   row.tried_us = now.us;
   row.status = outcome.status;

@@ -1,10 +1,13 @@
 // The deliveries that are open: which are due, and what becomes of each after a try. No thread, clock or socket.
 //
 // A delivery that fails is tried again after 5 s, then after twice as long each time, at most an hour; after 24 hours it
-// has failed. Of each channel one is under way at a time, so that a receiver that hangs delays only its own. Tests of a
-// channel go at once and are not repeated.
+// has failed. Of each channel one is under way at a time, so that a receiver that hangs delays only its own.
+//
+// Tests of a channel are not repeated, and do not wait for its other messages: they have a lane of their own, in which
+// one of each channel is under way, too. Neither lane can take the other's places.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -19,7 +22,8 @@
 namespace sl::notify {
 
 inline constexpr std::size_t open_per_channel_max = 1'000;
-inline constexpr std::size_t under_way_max = 32;
+inline constexpr std::size_t under_way_max = 32;       // each is a connection
+inline constexpr std::size_t tests_under_way_max = 8;  // of these
 inline constexpr std::string_view test_event = "test";
 
 class DeliveryQueue {
@@ -40,13 +44,18 @@ class DeliveryQueue {
     store::DeliveryRow row;
     bool is_under_way = false;
   };
+  // What is under way beside each other: one of each of these channels.
+  struct Lane {
+    std::size_t most;
+    std::set<ChannelName> busy = {};
+  };
   bool may_go(const store::DeliveryRow& row) const;
 
   std::map<std::string, Open> open_;                        // by id
   std::set<std::pair<std::int64_t, std::string>> waiting_;  // due time and id of those that are not under way
   std::map<ChannelName, std::size_t> per_channel_;          // open ones
-  std::set<ChannelName> busy_;                              // channels with one under way, tests aside
-  std::size_t under_way_ = 0;
+  std::array<Lane, 2> lanes_ = {
+      {{under_way_max - tests_under_way_max}, {tests_under_way_max}}};  // of messages, of tests
 };
 
 }  // namespace sl::notify

@@ -13,6 +13,12 @@ store::DeliveryRow row(const std::string& id, const std::string& channel = "team
   return made;
 }
 
+store::DeliveryRow test_row(const std::string& id, const std::string& channel = "team") {
+  auto made = row(id, channel);
+  made.event = "test";
+  return made;
+}
+
 const courier::Outcome accepted{.is_delivered = true, .status = 200}, refused{.status = 500, .why = "it answered 500"};
 
 std::string ids(const std::vector<store::DeliveryRow>& rows) {
@@ -81,16 +87,32 @@ TEST(DeliveryQueue, one_of_a_channel_is_under_way_at_a_time) {
 TEST(DeliveryQueue, not_too_many_are_under_way) {
   DeliveryQueue queue;
   for (std::size_t i = 0; i < under_way_max + 5; ++i) queue.add(row(std::to_string(i), "c" + std::to_string(i)));
-  EXPECT_EQ(queue.take_due(begin).size(), under_way_max);
+  EXPECT_EQ(queue.take_due(begin).size(), under_way_max - tests_under_way_max);
+}
+
+TEST(DeliveryQueue, tests_are_not_too_many_either_and_hold_up_no_messages) {
+  DeliveryQueue queue;
+  for (std::size_t i = 0; i < under_way_max; ++i) queue.add(test_row("t" + std::to_string(i), "c" + std::to_string(i)));
+  EXPECT_EQ(queue.take_due(begin).size(), tests_under_way_max);
+  EXPECT_TRUE(queue.next_due().is_never()) << "the others wait for their ends";
+  for (std::size_t i = 0; i < under_way_max; ++i) queue.add(row(std::to_string(i), "c" + std::to_string(i)));
+  EXPECT_EQ(queue.take_due(begin).size(), under_way_max - tests_under_way_max);
+}
+
+TEST(DeliveryQueue, one_test_of_a_channel_is_under_way_at_a_time) {
+  DeliveryQueue queue;
+  for (const char* id : {"t", "u"}) queue.add(test_row(id));
+  EXPECT_EQ(ids(queue.take_due(begin)), "t");
+  EXPECT_EQ(ids(queue.take_due(begin)), "");
+  EXPECT_EQ(queue.settle("t", refused, begin).state, "failed");
+  EXPECT_EQ(ids(queue.take_due(begin)), "u");
 }
 
 TEST(DeliveryQueue, a_test_goes_at_once_and_only_once) {
   DeliveryQueue queue;
   queue.add(row("a"));
   queue.take_due(begin);
-  auto test = row("t");
-  test.event = "test";
-  queue.add(test);
+  queue.add(test_row("t"));
   EXPECT_EQ(ids(queue.take_due(begin)), "t") << "although a is under way";
   EXPECT_EQ(queue.settle("t", refused, begin).state, "failed");
   queue.add(row("b"));

@@ -20,6 +20,7 @@ constexpr const char* cursor_key = "notified_event";
 constexpr std::size_t events_per_look = 500;
 constexpr std::int64_t events_between_writes = 1'000;
 constexpr std::size_t channels_of_user_max = 50;
+constexpr std::ptrdiff_t tests_of_user_max = 2;  // that have not ended
 constexpr Duration pause_after_failure = Duration::whole_seconds(1);
 
 std::string random_id() {
@@ -28,6 +29,11 @@ std::string random_id() {
   std::string id;
   for (const unsigned char byte : bytes) id += fmt::format("{:02x}", byte);
   return id;
+}
+
+Error too_many_tests() {
+  return unavailable("too-many-requests", fmt::format("{} of your tests have not ended yet", tests_of_user_max))
+      .hint("wait until they have: a receiver has 15 s to answer");
 }
 
 }  // namespace
@@ -128,20 +134,7 @@ void Notifications::test(const std::string& user, const std::string& name, const
   const Channels::Pointer channel = channels_.resolve(user, name);
   if (!channel) return done(no_such_channel(name));
   if (Status good = check_receiver(*channel, receiver); !good.ok()) return done(good.error());
-  put_in([this, channel, user, receiver, done = std::move(done)] {
-    const Instant now = around_.clock();
-    Notice notice;
-    notice.id = random_id();
-    notice.event = std::string(test_event);
-    notice.at = {now.us};
-    notice.text = fmt::format("Schedulearn can reach you here: {} has tested the channel {}", user, channel->name);
-    notice.cluster_id = cluster_id_;
-    store::DeliveryRow row{.id = notice.id, .made_us = now.us, .next_us = now.us};
-    row.owner = channel->owner, row.channel = channel->name, row.receiver = receiver, row.user = user;
-    row.event = notice.event, row.state = "waiting", row.body = wire::json_text(wire::to_value(notice));
-    tests_[row.id] = done;
-    fresh_.push_back(std::move(row));
-  });
+  put_in([this, channel, receiver, asked = Test{user, std::move(done)}] { begin_test(*channel, receiver, asked); });
 }
 
 Status Notifications::check(const std::string& user, const std::vector<wire::NotifySpec>& notify) const {
@@ -296,10 +289,28 @@ void Notifications::on_written(const Status& status) {
   fresh_.erase(fresh_.begin(), fresh_.begin() + static_cast<std::ptrdiff_t>(fresh));
 }
 
+void Notifications::begin_test(const Channel& channel, const std::string& receiver, Test test) {
+  const auto is_of_user = [&](const auto& other) { return other.second.user == test.user; };
+  if (std::ranges::count_if(tests_, is_of_user) >= tests_of_user_max)
+    return around_.post([done = std::move(test.done)] { done(too_many_tests()); });
+  const Instant now = around_.clock();
+  Notice notice;
+  notice.id = random_id();
+  notice.event = std::string(test_event);
+  notice.at = {now.us};
+  notice.text = fmt::format("Schedulearn can reach you here: {} has tested the channel {}", test.user, channel.name);
+  notice.cluster_id = cluster_id_;
+  store::DeliveryRow row{.id = notice.id, .made_us = now.us, .next_us = now.us};
+  row.owner = channel.owner, row.channel = channel.name, row.receiver = receiver, row.user = test.user;
+  row.event = notice.event, row.state = "waiting", row.body = wire::json_text(wire::to_value(notice));
+  tests_[row.id] = std::move(test);
+  fresh_.push_back(std::move(row));
+}
+
 void Notifications::answer_test(const std::string& id, Result<store::DeliveryRow> result) {
   const auto test = tests_.extract(id);
   if (test.empty()) return;
-  around_.post([done = test.mapped(), result = std::move(result)] { done(result); });
+  around_.post([done = test.mapped().done, result = std::move(result)] { done(result); });
 }
 
 }  // namespace sl::notify

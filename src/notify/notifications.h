@@ -53,7 +53,8 @@ class Notifications {
   void put(const std::string& owner, const std::string& name, ChannelBody body, bool is_admin,
            std::int64_t newest_event, Told done);
   void remove(const std::string& owner, const std::string& name, Told done);  // error "no-such-channel"
-  // Sends a message and waits for how that goes. Errors: "no-such-channel", "bad-notify", those of the store.
+  // Sends a message and waits for how that goes. Errors: "no-such-channel", "bad-notify", those of the store;
+  // "too-many-requests", if as many of this user's tests have not ended yet as he may have.
   using Tested = std::function<void(Result<store::DeliveryRow>)>;
   void test(const std::string& user, const std::string& name, const std::string& receiver, Tested done);
   // Whether there are all the channels that this user's job names. Errors: "no-such-channel", "bad-notify".
@@ -78,6 +79,11 @@ class Notifications {
   void on_outcome(const std::string& id, const courier::Outcome& outcome);
   void write_down(Instant now);
   void on_written(const Status& status);
+  struct Test {
+    std::string user;
+    Tested done;
+  };
+  void begin_test(const Channel& channel, const std::string& receiver, Test test);
   void answer_test(const std::string& id, Result<store::DeliveryRow> result);
 
   courier::Courier courier_;
@@ -98,8 +104,8 @@ class Notifications {
   std::vector<store::DeliveryRow> tried_;         // to be written
   store::Batch writing_;                          // under way
   bool is_writing_ = false;
-  Instant not_before_;  // of reading and writing, after a failure
-  std::map<std::string, Tested> tests_;
+  Instant not_before_;                 // of reading and writing, after a failure
+  std::map<std::string, Test> tests_;  // by id, those that have not been answered
 };
 
 }  // namespace sl::notify

@@ -233,6 +233,22 @@ TEST_F(NotificationsTest, a_test_says_how_it_went) {
   EXPECT_EQ(put("x", receiver.url(), "gone").error().code, "no-such-secret");
 }
 
+TEST_F(NotificationsTest, a_user_tests_two_at_a_time_and_messages_are_not_held_up) {
+  Receiver deaf([](const auto&) {}, 0, false), good(Receiver::answering(200));
+  ASSERT_TRUE(put("deaf", deaf.url()).ok());
+  ASSERT_TRUE(put("good", good.url()).ok());
+  std::promise<std::string> refused;
+  std::atomic<int> refusals = 0;
+  for (int i = 0; i < 40; ++i)
+    notifications->test("mei", "deaf", "", [&](const auto& row) {
+      if (!row.ok() && row.error().code == "too-many-requests" && ++refusals == 38) refused.set_value("");
+    });
+  ASSERT_EQ(refused.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  fail_jobs(1, "good");
+  ASSERT_TRUE(come(1, "delivered"));
+  EXPECT_EQ(rows().size(), 3U) << "what was refused is not written down";
+}
+
 TEST_F(NotificationsTest, a_user_has_fifty_channels_at_most) {
   for (int i = 0; i < 50; ++i) ASSERT_TRUE(put("c" + std::to_string(i), "http://127.0.0.1:9/").ok());
   EXPECT_EQ(put("more", "http://127.0.0.1:9/").error().code, "too-many-channels");
