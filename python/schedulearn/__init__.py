@@ -302,8 +302,8 @@ class Client:
         for attempt in range(3):
             try:
                 return self._send_anew(identity, blob)
-            except ApiError as error:  # somebody else may be sending the same
-                if error.code != "snapshot-offset" or attempt == 2:
+            except ApiError as error:  # others may be sending the same, or have sent what is damaged
+                if error.code not in ("snapshot-offset", "snapshot-damaged") or attempt == 2:
                     raise
 
     def _send_anew(self, identity: str, blob: BinaryIO) -> None:

@@ -109,12 +109,14 @@ Status send_whole(const Context& context, const std::string& path, const std::st
   return {};
 }
 
-// Somebody else may be sending the same.
+// Others may be sending the same, or have sent what is damaged: that is found at the end, and then all begin anew.
 Status send_unless_there(const Context& context, const std::string& path, const std::string& id) {
   for (int attempt = 1;; ++attempt) {
     if (context.get("/api/v1/snapshots/" + id).ok()) return {};
     const Status sent = send_whole(context, path, id);
-    if (sent.ok() || sent.error().code != "snapshot-offset" || attempt == attempts_max) return sent;
+    const bool is_over =
+        sent.ok() || (sent.error().code != "snapshot-offset" && sent.error().code != "snapshot-damaged");
+    if (is_over || attempt == attempts_max) return sent;
   }
 }
 

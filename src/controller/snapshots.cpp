@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 constexpr std::int64_t snapshot_piece_bytes = 256 << 10;
 constexpr Duration snapshot_look_every = Duration::whole_seconds(600);
 constexpr auto parts_kept = std::chrono::hours(24);
+constexpr std::size_t pieces_waiting_max = 200;  // each of at most 1 MiB
 
 Error snapshot_missing(const std::string& what) {
   return not_found("snapshot-missing", what)
@@ -51,45 +52,71 @@ class OpenFile {
 };
 
 struct PieceToStore {
-  std::string archive, part, id;
+  std::string folder, id;
   std::int64_t offset = 0, size = 0;
   std::string bytes;
+  std::string archive() const { return folder + "/" + id + ".tar"; }
+  std::string part() const { return folder + "/" + id + ".part"; }
 };
 
+Error cannot_write() {
+  return unavailable("snapshot-not-stored",
+                     std::string("the controller cannot store the code: ") + std::strerror(errno));
+}
+
+// What has been renamed or made there is there after a loss of power, too.
+bool sync_folder(const fs::path& path) {
+  const OpenFile folder(path, O_RDONLY | O_DIRECTORY);
+  return folder.get() >= 0 && ::fsync(folder.get()) == 0;
+}
+
+bool has(const OpenFile& part, std::int64_t offset, std::string_view bytes) {
+  std::string here(bytes.size(), '\0');
+  return ::pread(part.get(), here.data(), here.size(), offset) == static_cast<ssize_t>(here.size()) && here == bytes;
+}
+
+// Others may be sending the same, or have sent a part of it: what is here already is not written again. Where the two
+// differ, what has come last counts, since nobody knows who is right before the digest of the whole.
+Result<std::int64_t> add_piece(const OpenFile& part, const PieceToStore& piece) {
+  const std::int64_t here = part.size();
+  if (here < 0) return cannot_write();
+  if (here < piece.offset)
+    return conflict("snapshot-offset",
+                    fmt::format("{} bytes of this snapshot are here, so the next piece is not that from {} on", here,
+                                piece.offset))
+        .hint("begin anew: offset=0");
+  const std::string_view bytes = piece.bytes;
+  const bool is_same =
+      here <= piece.size && has(part, piece.offset, bytes.substr(0, static_cast<std::size_t>(here - piece.offset)));
+  const std::int64_t from = is_same ? here : piece.offset;
+  if (!is_same && ::ftruncate(part.get(), from) != 0) return cannot_write();
+  const std::int64_t end = piece.offset + static_cast<std::int64_t>(bytes.size());
+  if (from >= end) return from;
+  const std::string_view rest = bytes.substr(static_cast<std::size_t>(from - piece.offset));
+  errno = ENOSPC;  // of a write that ends early
+  if (::pwrite(part.get(), rest.data(), rest.size(), from) == static_cast<ssize_t>(rest.size())) return end;
+  const Error error = cannot_write();
+  ::unlink(piece.part().c_str());  // the disk may be full
+  return error;
+}
+
+// Of each snapshot one piece at a time.
 Result<std::int64_t> store_piece(const PieceToStore& piece) {
-  const auto cannot_write = [&] {
-    return unavailable("snapshot-not-stored",
-                       std::string("the controller cannot store the code: ") + std::strerror(errno));
-  };
-  if (const OpenFile whole(piece.archive, O_RDONLY); whole.size() >= 0) return whole.size();
-  ::mkdir(fs::path(piece.part).parent_path().c_str(), 0700);
-  if (piece.offset == 0) ::unlink(piece.part.c_str());
+  if (const OpenFile whole(piece.archive(), O_RDONLY); whole.size() >= 0) return whole.size();
+  if (::mkdir(piece.folder.c_str(), 0700) == 0 && !sync_folder(fs::path(piece.folder).parent_path()))
+    return cannot_write();
   {
-    const OpenFile part(piece.part, O_WRONLY | O_CREAT | O_APPEND);
-    const std::int64_t here = part.size();
-    if (here < 0) return cannot_write();
-    if (here != piece.offset)
-      return conflict("snapshot-offset",
-                      fmt::format("{} bytes of this snapshot are here, so the next piece is not that "
-                                  "from {} on",
-                                  here, piece.offset))
-          .hint("begin anew: offset=0");
-    errno = ENOSPC;  // of a write that ends early
-    if (::write(part.get(), piece.bytes.data(), piece.bytes.size()) != static_cast<ssize_t>(piece.bytes.size())) {
-      const Error error = cannot_write();
-      ::unlink(piece.part.c_str());
-      return error;
-    }
-    const std::int64_t done = here + static_cast<std::int64_t>(piece.bytes.size());
-    if (done < piece.size) return done;
+    const OpenFile part(piece.part(), O_RDWR | O_CREAT);
+    const auto here = add_piece(part, piece);
+    if (!here.ok() || *here < piece.size) return here;
     if (::fsync(part.get()) != 0) return cannot_write();
   }
-  const auto digest = archive::digest_of_file(piece.part);
+  const auto digest = archive::digest_of_file(piece.part());
   if (!digest.ok() || *digest != piece.id) {
-    ::unlink(piece.part.c_str());
+    ::unlink(piece.part().c_str());
     return invalid("snapshot-damaged", "what has arrived does not have this SHA-256");
   }
-  if (::rename(piece.part.c_str(), piece.archive.c_str()) != 0) return cannot_write();
+  if (::rename(piece.part().c_str(), piece.archive().c_str()) != 0 || !sync_folder(piece.folder)) return cannot_write();
   return piece.size;
 }
 
@@ -186,9 +213,27 @@ void Snapshots::put(const std::string& id, std::int64_t offset, std::int64_t siz
               fmt::format("the snapshot has {} bytes, and may have {}",
                           std::max(size, offset + static_cast<std::int64_t>(bytes.size())), settings_.bytes_max)}
             .hint("name what does not belong to the code in .gitignore"));
-  PieceToStore piece{archive_of(id), settings_.folder + "/" + id + ".part", id, offset, size, std::move(bytes)};
+  if (waiting_ >= pieces_waiting_max)
+    return then(
+        unavailable("too-many-reads", "too many pieces of code wait to be stored").hint("try again in a second"));
+  std::deque<Piece>& line = lines_[id];
+  line.push_back({offset, size, std::move(bytes), std::move(then)});
+  ++waiting_;
+  if (line.size() == 1) store_next(id);
+}
+
+void Snapshots::store_next(const std::string& id) {
+  Piece& next = lines_.at(id).front();
+  PieceToStore piece{settings_.folder, id, next.offset, next.size, std::move(next.bytes)};
   history_.ask<std::int64_t>([piece = std::move(piece)](store::Reader&) { return store_piece(piece); },
-                             std::move(then));
+                             [this, id](Result<std::int64_t> here) {
+                               const auto line = lines_.find(id);
+                               const auto then = std::move(line->second.front().then);
+                               line->second.pop_front();
+                               --waiting_;
+                               line->second.empty() ? void(lines_.erase(line)) : store_next(id);
+                               then(std::move(here));
+                             });
 }
 
 void Snapshots::read(const wire::SnapshotRead& read, std::function<void(const wire::SnapshotPiece&)> answer) {

@@ -6,7 +6,10 @@
 // kept (RetentionRule::age_s). Lives on the core's thread; files are read and written by the threads of History.
 #pragma once
 
+#include <cstddef>
+#include <deque>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,9 +39,10 @@ class Snapshots {
   // "snapshot-missing", "bad-snapshot".
   Status use(const wire::JobSpec& spec) const;
 
-  // A piece of an archive of `size` bytes, from `offset` on; 0 begins anew. Then how much is here. Errors:
-  // "snapshot-too-large"; "snapshot-offset" if it is not the next piece; "snapshot-damaged" if the whole does not have
-  // this digest.
+  // A piece of an archive of `size` bytes, from `offset` on. Then how much is here, which is where to continue: several
+  // may send the same at the same time, and one that dies is continued by the next. Errors: "snapshot-too-large";
+  // "snapshot-offset" if what comes before it is not here; "snapshot-damaged" if the whole does not have this digest,
+  // and then nothing of it is kept; "too-many-reads".
   void put(const std::string& id, std::int64_t offset, std::int64_t size, std::string bytes,
            std::function<void(Result<std::int64_t>)> then);
   // The answer, unless too much else is being read: then none, and the agent asks again.
@@ -50,6 +54,12 @@ class Snapshots {
   void on_turn();  // now and then, notes what is in use and removes what is not kept any longer
 
  private:
+  struct Piece {
+    std::int64_t offset = 0, size = 0;
+    std::string bytes;
+    std::function<void(Result<std::int64_t>)> then;
+  };
+  void store_next(const std::string& id);
   std::string archive_of(const std::string& id) const { return settings_.folder + "/" + id + ".tar"; }
 
   Settings settings_;
@@ -57,6 +67,8 @@ class Snapshots {
   History& history_;
   std::function<Instant()> clock_;
   Instant next_look_;
+  std::map<std::string, std::deque<Piece>> lines_;  // by id; the first of each is being stored
+  std::size_t waiting_ = 0;                         // pieces in all lines
 };
 
 }  // namespace sl::controller

@@ -219,6 +219,16 @@ if done == 0: time.sleep(71.3)
         self.assertEqual((described["id"], described["changed"]), ("", ["lib.py"]))
         self.assertEqual(self.lab.get("/api/v1/snapshots")["count"], 1)
 
+    def test_the_same_code_may_be_submitted_several_times_at_the_same_time(self):
+        (self.code / "ballast").write_bytes(os.urandom(12 << 20))
+        command = [PROGRAM, "submit", "--url", self.lab.url, "--hold", "--snapshot", "copy", "--", "true"]
+        submissions = [subprocess.Popen(command, cwd=self.code, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for _ in range(4)]
+        for one in submissions:
+            said = one.communicate(timeout=120)[0]
+            self.assertEqual(one.returncode, 0, said)
+        self.assertEqual(len({job["snapshot"]["id"] for job in self.lab.jobs()}), 1)
+        self.assertEqual(self.lab.get("/api/v1/snapshots")["count"], 1)
+
     def test_the_controller_may_be_killed_between_submission_and_start(self):
         job, _ = self.submit("--hold", "--snapshot", "git", "--", "/usr/bin/python3", "-B", "train.py")
         self.lab.kill(self.lab.controller)
