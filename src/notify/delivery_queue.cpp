@@ -29,8 +29,9 @@ void DeliveryQueue::add(store::DeliveryRow row) {
 }
 
 bool DeliveryQueue::may_go(const store::DeliveryRow& row) const {
-  const Lane& lane = lanes_[is_test(row)];
-  return lane.busy.size() < lane.most && !lane.busy.contains({row.owner, row.channel});
+  const auto& [most, busy] = lanes_[is_test(row)];
+  const std::size_t own = std::ranges::count(busy, row.owner, &ChannelName::first);
+  return own < most - busy.size() && !busy.contains({row.owner, row.channel});
 }
 
 std::vector<store::DeliveryRow> DeliveryQueue::take_due(Instant now) {

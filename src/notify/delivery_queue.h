@@ -1,7 +1,8 @@
 // The deliveries that are open: which are due, and what becomes of each after a try. No thread, clock or socket.
 //
 // A delivery that fails is tried again after 5 s, then after twice as long each time, at most an hour; after 24 hours it
-// has failed. Of each channel one is under way at a time, so that a receiver that hangs delays only its own.
+// has failed. Of each channel one is under way at a time, so that a receiver that hangs delays only its own; and of each
+// owner not more than places are left, so that whoever has many that hang leaves room for others.
 //
 // Tests of a channel are not repeated, and do not wait for its other messages: they have a lane of their own, in which
 // one of each channel is under way, too. Neither lane can take the other's places.

@@ -43,6 +43,23 @@ TEST(DeliveryQueue, what_arrived_is_over) {
   EXPECT_TRUE(queue.next_due().is_never());
 }
 
+TEST(DeliveryQueue, whose_receivers_hang_leaves_room_for_others) {
+  DeliveryQueue queue;
+  const auto under_way = [&](const std::string& owner) {
+    for (std::size_t i = 0; i < under_way_max; ++i) {
+      auto hangs = row(owner + std::to_string(i), "hook" + std::to_string(i));
+      hangs.owner = owner;
+      queue.add(std::move(hangs));
+    }
+    return queue.take_due(begin).size();
+  };
+  const std::size_t places = under_way_max - tests_under_way_max;
+  EXPECT_EQ(under_way("bob"), places / 2);
+  EXPECT_EQ(under_way("eve"), places / 4);
+  queue.add(row("a"));
+  EXPECT_EQ(ids(queue.take_due(begin)), "a");
+}
+
 TEST(DeliveryQueue, what_failed_is_tried_again_less_and_less_often_for_a_day) {
   DeliveryQueue queue;
   queue.add(row("a"));
@@ -87,16 +104,16 @@ TEST(DeliveryQueue, one_of_a_channel_is_under_way_at_a_time) {
 TEST(DeliveryQueue, not_too_many_are_under_way) {
   DeliveryQueue queue;
   for (std::size_t i = 0; i < under_way_max + 5; ++i) queue.add(row(std::to_string(i), "c" + std::to_string(i)));
-  EXPECT_EQ(queue.take_due(begin).size(), under_way_max - tests_under_way_max);
+  EXPECT_EQ(queue.take_due(begin).size(), (under_way_max - tests_under_way_max) / 2) << "of one owner";
 }
 
 TEST(DeliveryQueue, tests_are_not_too_many_either_and_hold_up_no_messages) {
   DeliveryQueue queue;
   for (std::size_t i = 0; i < under_way_max; ++i) queue.add(test_row("t" + std::to_string(i), "c" + std::to_string(i)));
-  EXPECT_EQ(queue.take_due(begin).size(), tests_under_way_max);
+  EXPECT_EQ(queue.take_due(begin).size(), tests_under_way_max / 2);
   EXPECT_TRUE(queue.next_due().is_never()) << "the others wait for their ends";
   for (std::size_t i = 0; i < under_way_max; ++i) queue.add(row(std::to_string(i), "c" + std::to_string(i)));
-  EXPECT_EQ(queue.take_due(begin).size(), under_way_max - tests_under_way_max);
+  EXPECT_EQ(queue.take_due(begin).size(), (under_way_max - tests_under_way_max) / 2);
 }
 
 TEST(DeliveryQueue, one_test_of_a_channel_is_under_way_at_a_time) {
