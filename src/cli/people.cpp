@@ -81,7 +81,7 @@ void PeopleCommands::add_users(CLI::App& app) {
       "  schedulearn user add mei\n  schedulearn user add bella --role admin\n", [this] { return add_user(); });
   CLI::App* set = command_(*user, "set", "Give a user another role; it counts at once, also for sessions and tokens.",
                            "  schedulearn user set mei --role viewer\n", [this] { return set_user(); });
-  CLI::App* remove = command_(*user, "rm", "Remove a user and revoke all tokens of that user.",
+  CLI::App* remove = command_(*user, "rm", "Remove a user, with all tokens, secrets and channels of that user.",
                               "  schedulearn user rm mei\n", [this] { return remove_user(); });
   for (CLI::App* each : {add, set, remove})
     each->add_option("name", name_, "letters, digits and . _ - @ +")->required();

@@ -264,6 +264,7 @@ class Api {
   void create_user(Call call);
   void edit_user(Call call);
   void remove_user(Call call);
+  void remove_belongings_of(const std::string& name, const Call& call);
   void list_tokens(Call call);
   void create_token(Call call);
   void remove_token(Call call);

@@ -96,12 +96,27 @@ void Api::set_user(const Call& call, const std::string& name, const std::string&
 }
 
 void Api::remove_user(Call call) {
-  if (!people_) return call.fail(nobody_listens());
+  if (!people_ || !secrets_ || !notifications_) return call.fail(nobody_listens());
   const std::string name = call.captured.front();
   people_->remove_user(name, [this, call, name](const Status& status) {
-    if (!status.ok()) return call.fail(status.error());
-    send_noted(call, "user.removed", name + " is removed, with all tokens",
-               json_response(200, wire::to_value(answers::RemovedUser{name})));
+    status.ok() ? remove_belongings_of(name, call) : call.fail(status.error());
+  });
+}
+
+// Whoever has that name later may be somebody else.
+void Api::remove_belongings_of(const std::string& name, const Call& call) {
+  notifications_->remove_all(name, [this, call, name](const Status& channels) {
+    history_.ask<bool>(
+        [secrets = secrets_, name](store::Reader&) -> Result<bool> {
+          const Status removed = secrets->remove_all(name);
+          return removed.ok() ? Result<bool>(true) : Result<bool>(removed.error());
+        },
+        [this, call, name, channels](const Result<bool>& secrets) {
+          if (!channels.ok()) return call.fail(channels.error());
+          if (!secrets.ok()) return call.fail(secrets.error());
+          send_noted(call, "user.removed", name + " is removed, with all tokens, secrets and channels",
+                     json_response(200, wire::to_value(answers::RemovedUser{name})));
+        });
   });
 }
 

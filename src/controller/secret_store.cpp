@@ -192,6 +192,13 @@ Status SecretStore::remove(const std::string& user, const std::string& name) {
   return write(std::move(all));
 }
 
+Status SecretStore::remove_all(const std::string& user) {
+  const std::lock_guard writing(writing_);
+  All all = all_;
+  const auto removed = std::erase_if(all, [&](const auto& kept) { return kept.first.first == user; });
+  return removed == 0 ? Status() : write(std::move(all));
+}
+
 std::optional<std::string> SecretStore::open_box(const Name& name, const Kept& kept) const {
   const auto text = read_box(kept.box, key_);
   const auto inside = text ? wire::read_json<SecretInBox>(*text, wire::Unknown::ignore) : Result<SecretInBox>(Error{});

@@ -37,6 +37,7 @@ class SecretStore {
   // Errors: "bad-secret"; "secret-not-stored", if it cannot be written, and then nothing has changed.
   Status set(const std::string& user, const std::string& name, const std::string& value, std::int64_t now_us);
   Status remove(const std::string& user, const std::string& name);  // also "no-such-secret"
+  Status remove_all(const std::string& user);                       // also of a user who has none
   // Whether the user has stored all that the job names. Errors: "no-such-secret".
   Status check(const wire::JobSpec& spec) const;
   // Nothing: the user has stored none of this name.

@@ -130,6 +130,20 @@ void Notifications::remove(const std::string& owner, const std::string& name, To
   });
 }
 
+void Notifications::remove_all(const std::string& owner, Told done) {
+  store::Batch batch;
+  for (const Channels::Pointer& channel : channels_.all()) {
+    if (channel->owner == owner) batch.channels.push_back({owner, channel->name, ""});
+  }
+  if (batch.channels.empty()) return done({});
+  around_.commit(batch, [this, owner, rows = batch.channels, done = std::move(done)](const Status& status) {
+    for (const auto& row : rows) {
+      if (status.ok()) channels_.remove(owner, row.name);
+    }
+    around_.post([done, status] { done(status); });
+  });
+}
+
 void Notifications::test(const std::string& user, const std::string& name, const std::string& receiver, Tested done) {
   const Channels::Pointer channel = channels_.resolve(user, name);
   if (!channel) return done(no_such_channel(name));

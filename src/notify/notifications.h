@@ -53,6 +53,7 @@ class Notifications {
   void put(const std::string& owner, const std::string& name, ChannelBody body, bool is_admin,
            std::int64_t newest_event, Told done);
   void remove(const std::string& owner, const std::string& name, Told done);  // error "no-such-channel"
+  void remove_all(const std::string& owner, Told done);                       // also of one who has none
   // Sends a message and waits for how that goes. Errors: "no-such-channel", "bad-notify", those of the store;
   // "too-many-requests", if as many of this user's tests have not ended yet as he may have.
   using Tested = std::function<void(Result<store::DeliveryRow>)>;

@@ -493,6 +493,15 @@ class CommandLine(PeopleLab):
         lab.cli("user", "rm", "mei", "--yes")
         self.assertEqual([each["name"] for each in json.loads(lab.cli("user", "ls", "--json").stdout)["items"]], ["bella"])
 
+    def test_a_later_user_of_a_name_has_nothing_of_the_earlier_one(self):
+        secret = self.add("carl")
+        self.assertEqual(self.ask(secret, "PUT", "/api/v1/secrets/key", "of carl", **{"Content-Type": "application/octet-stream"})[0], 200)
+        self.assertEqual(self.ask(secret, "PUT", "/api/v1/notifications/channels/hook", {"kind": "webhook", "to": "https://hooks.example/x"})[0], 200)
+        self.lab.cli("user", "rm", "carl", "--yes")
+        later = self.add("carl")
+        for path in ("/api/v1/secrets", "/api/v1/notifications/channels"):
+            self.assertEqual(self.ask(later, "GET", path)[1]["items"], [], path)
+
     def test_sign_in_use_and_sign_out(self):
         secret = self.add("mei")
         said = self.cli("login", self.lab.url, "--name", "lab", given=secret + "\n")
