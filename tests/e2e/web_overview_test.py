@@ -108,7 +108,7 @@ class OverviewTest(PageTest):
         self.assertEqual(page.run("document.querySelector('#same-command').innerText"), "schedulearn events 3 --limit 200")
         self.open("events?q=it's")
         page.wait_text("0 events of the latest 200 match")
-        self.assertEqual(page.run("document.querySelector('#same-command').innerText"), "schedulearn events --limit 200 | grep -iF 'it'\\''s'")
+        self.assertEqual(page.run("document.querySelector('#same-command').innerText"), "schedulearn events --limit 200 | grep -iF -e 'it'\\''s'")
         self.is_clean()
 
     def test_tiles_are_coloured_by_user_and_job_with_a_legend_and_reached_with_arrows(self):

@@ -1,7 +1,7 @@
 // The form of a submission, and the job, the command line and the job file that it means. `items` is the one list of what
 // can be asked for: the form, the three forms of a job and the way back from a job's specification follow from it.
 import { jobFileKeys } from './api';
-import { commandText, gpuRange, quoted } from './format';
+import { commandLine, commandText, gpuRange } from './format';
 import type { JobSpec } from './types';
 
 export type Draft = Record<string, string>; // by an item's key, as typed
@@ -390,17 +390,17 @@ function argumentsOf({ kind, flag }: Item, text: string): string[] {
 
 // What the same job is in a terminal. Keys without a flag are given with --set.
 export function commandLineOf(draft: Draft): string {
-  const words = ['schedulearn', 'submit'];
+  const words = ['submit'];
   for (const each of items) {
     if (each.key === 'command' || !isSaid(draft, each)) continue;
     const text = draft[each.key] ?? '';
     const several = each.flag === '--secret' || each.flag === '--mount' ? parts(text, ',') : argumentsOf(each, text);
     for (const one of several) {
-      if (each.flag) words.push(...(one === '' ? [each.flag] : [each.flag, quoted(one)]));
-      else words.push('--set', quoted(`${each.path.join('.')}${each.kind === 'pairs' ? '.' : '='}${one}`));
+      if (each.flag) words.push(...(one === '' ? [each.flag] : [each.flag, one]));
+      else words.push('--set', `${each.path.join('.')}${each.kind === 'pairs' ? '.' : '='}${one}`);
     }
   }
-  return `${words.join(' ')} -- bash -c ${quoted(draft['command'] ?? '')}`;
+  return commandLine(...words, '--', 'bash', '-c', draft['command'] ?? '');
 }
 
 const tomlText = (text: string): string => JSON.stringify(text).replaceAll('\u007f', '\\u007F');

@@ -3,6 +3,7 @@ import test from 'node:test';
 import {
   bytes,
   clock,
+  commandLine,
   commandText,
   documentIn,
   withOwnTimes,
@@ -149,4 +150,11 @@ test('signs that turn the direction are shown, but in what may be submitted agai
   const text = '{"name": "evil\u202egnp", "on": ["a\u2066b"], "n": 1, "none": null, "spec": {"command": "echo \u202e"}}';
   assert.deepEqual(documentIn(text), { name: 'evil\\u202Egnp', on: ['a\\u2066b'], n: 1, none: null, spec: { command: 'echo \u202e' } });
   assert.deepEqual(documentIn('{"name": "plain"}'), { name: 'plain' });
+});
+
+test('what stood in an address or was typed is one word of a command, whatever it is', () => {
+  assert.equal(commandLine('servers', 'show', 'gpu3'), 'schedulearn servers show gpu3');
+  assert.equal(commandLine('servers', 'show', 'a;touch x'), "schedulearn servers show 'a;touch x'");
+  assert.equal(commandLine('policy', 'try', 'a;id', '$(id)'), "schedulearn policy try 'a;id' '$(id)'");
+  assert.equal(commandLine('set', 5, '--notify', ''), "schedulearn set 5 --notify ''");
 });

@@ -149,6 +149,10 @@ export const commandText = (command: string | string[]): string =>
 export const quoted = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 
+// A call of `schedulearn` as a shell takes it. Every command with a word that was typed, or stood in an address, is made here.
+export const commandLine = (...words: (string | number)[]): string =>
+  ['schedulearn', ...words.map((word) => quoted(String(word)))].join(' ');
+
 // A file's name, which the API encodes because it need not be UTF-8.
 export function percentDecoded(text: string): string {
   try {

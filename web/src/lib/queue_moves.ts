@@ -1,5 +1,6 @@
 // What puts a job at another place of a line: `to` is the place of the one that it goes in front of, and the length of
 // the line means behind all.
+import { commandLine } from './format';
 import type { Job, JobChange, QueuedJob } from './types';
 
 const lowestOf = (line: Job[]): number => Math.min(...line.map(({ priority }) => priority)) - 1;
@@ -11,7 +12,7 @@ export function changeFor(line: Job[], to: number): JobChange {
 
 export function commandFor(line: Job[], job: Job, to: number): string {
   const before = line[to];
-  return `schedulearn set ${job.id} ${before ? `--before ${before.id}` : `--priority ${lowestOf(line)}`}`;
+  return commandLine('set', job.id, ...(before ? ['--before', before.id] : ['--priority', lowestOf(line)]));
 }
 
 // The place in line that follows, from 1: behind itself others move up by as many as it is.
