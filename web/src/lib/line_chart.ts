@@ -2,6 +2,7 @@ import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { dashes } from './dashes';
 import { clock, duration } from './format';
+import { tickTexts } from './numbers';
 
 export interface Line {
   name: string;
@@ -38,6 +39,12 @@ const wholeSteps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000,
 
 const durations = (_: uPlot, seconds: number[]): string[] =>
   seconds.map((each) => (each === null ? '' : duration(Math.round(each))));
+
+const numbers = (_: uPlot, ticks: (number | null)[], __: number, ___: number, step: number): string[] => tickTexts(ticks, step);
+
+// As wide as the longest label of its ticks, so that none is under the axis' name.
+const roomOf = (least: number) => (_: uPlot, labels: string[] | null): number =>
+  Math.max(least, 20 + 7.5 * Math.max(0, ...(labels ?? []).map((label) => label.length)));
 
 // Those that leave room for their labels.
 function roomy(plot: uPlot, splits: number[]): (number | null)[] {
@@ -138,7 +145,7 @@ export function draw(
               }
             : {})
         },
-        { ...axis(curve.yLabel), size: curve.areDurations ? 84 : 60, ...(curve.areDurations ? { values: durations, incrs: durationSteps } : curve.areCounts ? { incrs: wholeSteps } : {}) }
+        { ...axis(curve.yLabel), size: roomOf(curve.areDurations ? 84 : 60), ...(curve.areDurations ? { values: durations, incrs: durationSteps } : { values: numbers, ...(curve.areCounts ? { incrs: wholeSteps } : {}) }) }
       ],
       series: [{}, ...series, ...(range ? [edge, edge] : [])],
       ...(range ? { bands: [{ series: [last + 2, last + 1], fill: colour('--sunken') }] } : {})

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { chartsOf, clusterGroups, gpuGroups, serverGroups } from './series';
+import { chartsOf, clusterGroups, gpuGroups, jobGroups, serverGroups } from './series';
 import type { Series } from './types';
 
 const series = (lines: Series['series']): Series => ({
@@ -65,4 +65,10 @@ test('GPUs have their names, memory is in GiB, and many GPUs are their mean', ()
   assert.deepEqual(charts[1]?.lines[0]?.y, [2, null]);
   const many = chartsOf(series(Array.from({ length: 9 }, (_, i) => gpu(i, [i, i === 0 ? 5 : null]))), gpuGroups);
   assert.deepEqual(many[0]?.lines, [{ name: 'mean of 9 GPUs', y: [4, 5] }]);
+});
+
+test('a small loss is not said to be 0, and a loss has no unit', () => {
+  const of = (values: number[]): string | undefined => chartsOf(series([{ name: 'loss', labels: {}, values }]), jobGroups)[0]?.summary;
+  assert.equal(of([2e-5, 1e-7]), 'loss: 1e-7 at last, 1.01e-5 on average');
+  assert.equal(of([3, 1]), 'loss: 1 at last, 2 on average');
 });

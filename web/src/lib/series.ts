@@ -1,4 +1,5 @@
 // What was measured over time, as charts: which lines belong together, and what they say in words.
+import { numberText } from './numbers';
 import type { Series } from './types';
 
 export interface SeriesGroup {
@@ -56,16 +57,19 @@ export interface SeriesChart {
 
 export const linesMost = 8; // more cannot be told apart
 
-export const rounded = (value: number): string =>
-  value >= 100 ? String(Math.round(value)) : String(Math.round(value * 10) / 10);
+// "3 GPUs", "1 GPU"; what is its own unit, as a loss is, has none.
+function withUnit(text: string, unit: string, name: string): string {
+  if (unit === name) return text;
+  return `${text} ${text === '1' ? unit.replace(/s$/, '') : unit}`;
+}
 
 function summaryOf(lines: SeriesLine[], unit: string): string {
   return lines
     .map(({ name, y }) => {
       const values = y.filter((value) => value !== null);
       const mean = values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
-      const last = rounded(values.at(-1) ?? 0);
-      return `${name}${name ? ': ' : ''}${last} ${last === '1' ? unit.replace(/s$/, '') : unit} at last, ${rounded(mean)} on average`;
+      const last = withUnit(numberText(values.at(-1) ?? 0), unit, name);
+      return `${name}${name ? ': ' : ''}${last} at last, ${numberText(mean)} on average`;
     })
     .join('; ');
 }
