@@ -205,6 +205,35 @@ class KeysTest(PageTest):
             self.assertEqual(lab.finished(job)["state"], "cancelled")
         self.is_clean()
 
+    def test_a_bulk_action_goes_on_past_jobs_that_have_ended_or_refuse_it(self):
+        lab, page = self.lab, self.page
+        first, ends, last = (lab.submit("sleep 600", name=f"bulk-{i}", gpus=1) for i in range(3))
+        until(lambda: all(lab.job(job)["state"] == "running" for job in (first, ends, last)))
+        self.open("jobs")
+        page.wait_text("3 jobs")
+        page.click("Choose all 3", kind="input")
+        page.click("Priority of 3 jobs")
+        page.fill("#bulk-priority", "")
+        page.key("Backspace")
+        page.wait_text("write a whole number")
+        self.assertTrue(page.run("document.querySelector('dialog .primary').disabled"))
+        page.click("Not now")
+        page.click("Suspend 3 jobs")
+        page.click("Suspend them", kind="dialog button")
+        page.wait_text("3 of 3 jobs were refused")  # they have no checkpoints
+        page.wait_text(f"{last} bulk-2: job {last} can neither be stopped at a checkpoint nor frozen")
+        page.click("Not now")
+        page.click("Choose job %d" % first, kind="input")  # not this one
+        page.wait("document.querySelector('th input').indeterminate", "that only some are chosen")
+        page.click("Cancel 2 jobs")
+        page.wait_text("Cancel them")
+        lab.request("POST", f"/api/v1/jobs/{ends}/cancel")
+        lab.finished(ends)
+        page.click("Cancel them", kind="dialog button")
+        self.assertEqual(lab.finished(last)["state"], "cancelled")
+        page.wait("!document.querySelector('dialog[open]')", "the end of the dialog")
+        self.assertEqual(lab.job(first)["state"], "running")
+
     def tab_to(self, selector, shift=False):
         page = self.page
         for _ in range(80):
