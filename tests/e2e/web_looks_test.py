@@ -205,7 +205,7 @@ class LooksTest(unittest.TestCase):
             page.clock_shows(23)
             for name, path, prepare in shown:
                 page.size(1280, 900)
-                page.run("localStorage.removeItem('schedulearn.draft'); localStorage.removeItem('schedulearn.plan')") if page.requested else None
+                page.run("['draft', 'plan'].forEach(name => localStorage.removeItem(`schedulearn.${name} /ui/`))") if page.requested else None
                 page.open(f"{url}/ui/{path}")
                 page.wait("!document.querySelector('.skeleton')", name)
                 prepare(page)

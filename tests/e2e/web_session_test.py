@@ -66,6 +66,8 @@ class SessionTest(unittest.TestCase):
         page.run("document.querySelector('a[href=\"submit\"]').click()")
         page.fill("#command", "true")
         page.wait_text("The controller would accept it.")
+        draft = "Object.keys(localStorage).some(key => key.startsWith('schedulearn.draft /ui/'))"
+        self.assertTrue(page.run(draft))
         other = self.browser.page()
         other.open(f"{self.url}/ui/jobs")
         other.wait_text("secret-job")
@@ -81,6 +83,7 @@ class SessionTest(unittest.TestCase):
         page.wait_text("having signed in")
         page.click("Sign out")
         page.wait_text("This controller lets in only those it knows")
+        self.assertFalse(page.run(draft), "what was typed is not for the next user")
         other.open(f"{self.url}/ui/jobs")
         other.wait_text("This controller lets in only those it knows")
 

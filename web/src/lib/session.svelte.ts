@@ -1,10 +1,10 @@
 // Who this browser is, where the controller asks. A session has two halves: a cookie that no script sees, and a key that
 // the page keeps for its own origin and sends with each request (docs/guide/rest.md).
 import { apiUrl } from './address';
-import { remember, remembered } from './settings.svelte';
+import { forgetDrafts, keyHere, remember, remembered } from './settings.svelte';
 import type { Problem } from './types';
 
-const keyName = `schedulearn.session ${new URL(document.baseURI).pathname}`;
+const keyName = keyHere('session');
 const fragment = /^#sign-in=([0-9a-f]+)$/;
 
 class Session {
@@ -30,6 +30,7 @@ class Session {
   async signOut(): Promise<void> {
     await fetch(apiUrl('sessions'), { method: 'DELETE', headers: this.headers }).catch(() => undefined);
     this.keep(null);
+    forgetDrafts();
   }
 
   private async begin(headers: Record<string, string>): Promise<Problem | null> {

@@ -19,6 +19,17 @@ export function remember(key: string, value: string | null): void {
   }
 }
 
+// For what concerns one controller: others may have their pages at the same origin, below other prefixes.
+export const keyHere = (name: string): string => `schedulearn.${name} ${new URL(document.baseURI).pathname}`;
+
+// What a user has typed and not sent yet.
+export const drafts = { job: keyHere('draft'), plan: keyHere('plan') };
+
+// The next user of this browser sees none of it.
+export function forgetDrafts(): void {
+  for (const key of Object.values(drafts)) remember(key, null);
+}
+
 // One of a few words. `apply` makes it so, at the start and when another is chosen.
 export class Choice<T extends string> {
   chosen = $state() as T;
