@@ -73,7 +73,7 @@ class WhatIfTest(PageTest):
         page.click("Switch to Shortest Job First")
         page.click("later", kind="dialog label")
         page.wait("document.querySelector('#later').value !== ''")
-        page.wait_text("--at '")
+        page.wait_text("--at 20")
         page.click("Plan it")
         page.wait_text("Shortest Job First takes over at")
         planned = lab.get("/api/v1/policy")["planned"]

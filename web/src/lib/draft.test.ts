@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { bodyOf, commandLineOf, draftOf, emptyDraft, items, tomlOf } from './draft';
+import { bodyOf, commandLineOf, draftOf, emptyDraft, faultsIn, items, tomlOf } from './draft';
 import type { JobSpec } from './types';
 
 const draft = {
@@ -111,7 +111,7 @@ test('all that a job file can say can be asked for', () => {
   });
   assert.equal(
     commandLineOf(many),
-    "schedulearn submit --gpus 1 --secret wandb --secret WANDB_API_KEY=wandb --set 'labels.team=a b' --cpus 4 --memory 8GiB --gpu-type A100,H100 --share --set time.deadline=8h --after 5,7 --matrix lr=0.1,0.01 --resize in_place --no-preempt --notify team --notify failed,preempted=mail:me@lab.example -- bash -c true"
+    "schedulearn submit --gpus 1 --secret wandb --secret WANDB_API_KEY=wandb --label 'team=a b' --cpus 4 --memory 8GiB --gpu-type A100,H100 --share --set time.deadline=8h --after 5,7 --matrix lr=0.1,0.01 --resize in_place --no-preempt --notify team --notify failed,preempted=mail:me@lab.example -- bash -c true"
   );
   assert.match(tomlOf(many), /^notify = \[\{ to = "team" \}, \{ on = \["failed", "preempted"\], to = "mail:me@lab.example" \}\]$/m);
 });
@@ -156,6 +156,25 @@ test('roles and ports have lines of their own, in the form and back', () => {
   assert.equal(back['roles'], 'server gpus=0 cpus=4 memory=8\nworker count=4 count_min=1');
   assert.equal(back['ports'], 'board=0\nnotebook=8888 keep_path');
   assert.deepEqual([back['gpus'], back['cpus'], back['memory'], back['user'], back['retry_on'], back['retries']], ['', '', '', '', '', '2']);
+});
+
+test('a time is that of this browser, and in the job and its command that of no place', () => {
+  const late = { ...emptyDraft, command: 'true', not_before: '2026-11-29T21:00' };
+  const at = new Date(2026, 10, 29, 21).toISOString().replace('.000Z', 'Z');
+  assert.equal(bodyOf(late)['not_before'], at);
+  assert.equal(commandLineOf(late), `schedulearn submit --gpus 1 --not-before ${at} -- bash -c true`);
+  const back = draftOf({ command: 'true', gpus: { min: 1, max: 1 }, not_before: at } as unknown as JobSpec);
+  assert.equal(back['not_before'], '2026-11-29T21:00');
+});
+
+test('what the page and a command would each take for something else is refused at its field', () => {
+  assert.deepEqual(faultsIn(many), {});
+  assert.deepEqual(faultsIn({ ...draft, env: 'A=1\nB=' }), {});
+  const typed = { env: 'A=1\nFOO', labels: 'x', ports: '8888', matrix: '=1', workdir: 'relative/x' };
+  const faults = faultsIn({ ...emptyDraft, ...typed });
+  assert.deepEqual(Object.keys(faults).sort(), Object.keys(typed).sort());
+  assert.equal(faults['env'], 'write NAME=VALUE: "FOO" gives no value to a name');
+  assert.match(faults['workdir'] ?? '', /^write the whole path, from \/ on/);
 });
 
 test('every item has a place of its own', () => {

@@ -1,7 +1,7 @@
 // The form of a submission, and the job, the command line and the job file that it means. `items` is the one list of what
 // can be asked for: the form, the three forms of a job and the way back from a job's specification follow from it.
 import { jobFileKeys } from './api';
-import { commandLine, commandText, gpuRange } from './format';
+import { commandLine, commandText, gpuRange, localTime, rfc3339 } from './format';
 import type { JobSpec } from './types';
 
 export type Draft = Record<string, string>; // by an item's key, as typed
@@ -14,8 +14,9 @@ export type Draft = Record<string, string>; // by an item's key, as typed
 //   notices   CHANNEL or EVENT,EVENT=CHANNEL, one per line
 //   ports     NAME=NUMBER, one per line, with the word keep_path after it if the job sees whole paths
 //   roles     NAME key=value …, one per line: count, count_min, gpus; of each member: cpus, memory
+//   time      a time of this browser, as a field for one has it
 //   document  JSON that nobody types
-export type Kind = 'text' | 'number' | 'list' | 'lines' | 'pairs' | 'values' | 'truth' | 'denial' | 'notices' | 'ports' | 'roles' | 'document';
+export type Kind = 'text' | 'number' | 'list' | 'lines' | 'pairs' | 'values' | 'truth' | 'denial' | 'notices' | 'ports' | 'roles' | 'time' | 'document';
 
 export interface Item {
   key: string;
@@ -109,7 +110,7 @@ export const items: Item[] = [
   item('user', 'In the name of', 'text', { group: 'Run', placeholder: 'yourself', note: 'another user: admins only' }),
   item('snapshot', 'Code', 'document', { group: 'Run', flag: '--snapshot' }),
   item('pty', 'It runs at a terminal, for schedulearn shell', 'truth', { group: 'Run' }),
-  item('labels', 'Labels', 'pairs', { group: 'Run', rows: 2, placeholder: 'team=vision' }),
+  item('labels', 'Labels', 'pairs', { group: 'Run', flag: '--label', rows: 2, placeholder: 'team=vision' }),
 
   item('cpus', 'CPU cores', 'number', { group: 'Resources', path: ['resources', 'cpus'], flag: '--cpus' }),
   item('memory', 'Memory', 'text', {
@@ -187,11 +188,7 @@ export const items: Item[] = [
     placeholder: '8h',
     note: 'after its submission'
   }),
-  item('not_before', 'Not before', 'text', {
-    group: 'Time and order',
-    flag: '--not-before',
-    placeholder: '2026-11-23T21:00:00Z'
-  }),
+  item('not_before', 'Not before', 'time', { group: 'Time and order', flag: '--not-before', note: 'in the time of this browser' }),
   item('after', 'After these have succeeded', 'list', { group: 'Time and order', flag: '--after', placeholder: '5, 7', note: 'numbers of jobs' }),
   item('after_any', 'After these have ended', 'list', { group: 'Time and order', flag: '--after-any' }),
   item('hold', 'Hold it until it is resumed', 'truth', { group: 'Time and order', flag: '--hold' }),
@@ -359,10 +356,34 @@ const values: Record<Kind, (text: string) => unknown> = {
   notices: (text) => linesOf(text).map(noticeOf),
   ports: (text) => Object.fromEntries(pairsOf(text).map(([name, port]) => [name, portOf(port)])),
   roles: (text) => linesOf(text).map(roleOf),
+  time: (text) => rfc3339(text.trim()),
   document: (text) => JSON.parse(text) as unknown
 };
 
 const isSaid = (draft: Draft, { key }: Item): boolean => (draft[key] ?? '').trim() !== '';
+
+// A line that gives no value: a command would mean the value that the variable has in its own shell.
+function lineWithoutValue(text: string): string {
+  const line = linesOf(text).find((each) => each.indexOf('=') < 1);
+  return line === undefined ? '' : `write NAME=VALUE: "${line.trim()}" gives no value to a name`;
+}
+
+const faults: Partial<Record<string, (text: string) => string>> = {
+  env: lineWithoutValue,
+  labels: lineWithoutValue,
+  matrix: lineWithoutValue,
+  ports: lineWithoutValue,
+  workdir: (text) => (text.trim().startsWith('/') ? '' : `write the whole path, from / on: it is not said in which folder "${text.trim()}" is`)
+};
+
+// What is wrong with what is typed, by an item's key, where the controller and a command would each take it for something else.
+export const faultsIn = (draft: Draft): Record<string, string> =>
+  Object.fromEntries(
+    items
+      .filter((each) => isSaid(draft, each))
+      .map(({ key }) => [key, faults[key]?.(draft[key] ?? '') ?? ''])
+      .filter(([, fault]) => fault !== '')
+  );
 
 // Keys of a job file; those that say nothing are left out.
 export function bodyOf(draft: Draft): JobBody {
@@ -384,6 +405,7 @@ function argumentsOf({ kind, flag }: Item, text: string): string[] {
   if (kind === 'list') return [parts(text, ',').join(',')];
   if (kind === 'values') return pairsOf(text).map(([name, list]) => `${name}=${parts(list, ',').join(',')}`);
   if (kind === 'pairs' || kind === 'notices') return linesOf(text).map((line) => line.trim());
+  if (kind === 'time') return [rfc3339(text.trim())];
   if (kind === 'document') return [(JSON.parse(text) as { kind: string }).kind];
   return [text.trim()];
 }
@@ -467,6 +489,7 @@ const texts: Record<Kind, (value: unknown) => string> = {
           .join(' ')
       )
       .join('\n'),
+  time: (value) => localTime(new Date(value as string)),
   document: (value) => JSON.stringify(value)
 };
 

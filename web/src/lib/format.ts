@@ -102,6 +102,12 @@ export function localTime(time: Date): string {
   return `${day}T${two(time.getHours())}:${two(time.getMinutes())}`;
 }
 
+// What such a field has, as the API takes it; what is no time stays as it is.
+export function rfc3339(local: string): string {
+  const time = new Date(local);
+  return Number.isNaN(time.getTime()) ? local : time.toISOString().replace('.000Z', 'Z');
+}
+
 // 8 of 10 such ranges hold.
 export const likely = (range: TimeRange | null | undefined, now = new Date()): string | null =>
   range ? `about ${soon(range.p50, now)} (${soon(range.p10, now)} to ${soon(range.p90, now)})` : null;
