@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { extentOf, membersText, parametersOf, placeAmongJobs, withMembers } from './members';
+import { extentOf, isJobNumber, isMemberNumber, membersText, parametersOf, placeAmongJobs, withMembers } from './members';
 import type { Job } from './types';
 
 const members = { total: 46, waiting: 40, running: 3, succeeded: 1, failed: 2, cancelled: 0, to_come: '5-44' };
@@ -31,4 +31,9 @@ test('a member knows its values of the matrix', () => {
 test('what is chosen is counted member by member', () => {
   const running = job(2, { state: 'running', started_at: 'x', placement: [{ gpus: ['a-0', 'a-1', 'a-2'] }] });
   assert.deepEqual(extentOf([job(1), running, job(4, { members })]), { jobs: 45, running: 4, waiting: 41, gpus: 9 });
+});
+
+test('a member has a number within its array, as the command line names it', () => {
+  assert.deepEqual(['5', '12_7', '12_0', '0', '12_', '_7', '1_2_3', '5x'].map(isJobNumber), [true, true, true, false, false, false, false, false]);
+  assert.deepEqual(['5', '12_7'].map(isMemberNumber), [false, true]);
 });

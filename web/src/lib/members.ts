@@ -46,6 +46,10 @@ export function placeAmongJobs(rows: Job[], row: number, opened: ReadonlyMap<num
   return row - nested;
 }
 
+// "5", or "12_7": member 7 of array 12.
+export const isJobNumber = (text: string): boolean => /^[1-9]\d{0,14}(_\d{1,9})?$/.test(text);
+export const isMemberNumber = (text: string): boolean => isJobNumber(text) && text.includes('_');
+
 export const isNested = (job: Job, opened: ReadonlyMap<number, Job[]>): boolean =>
   job.group_id !== null && job.group_id !== undefined && opened.has(job.group_id);
 

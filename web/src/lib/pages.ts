@@ -1,6 +1,7 @@
 // The pages, each by its address below the base. Only the first of them is fetched at once, with what is around them;
 // the others when the browser has time (`prefetch`), or when they are opened before that.
 import type { Component } from 'svelte';
+import { isJobNumber, isMemberNumber } from './members';
 import Overview from '../pages/Overview.svelte';
 
 type Properties = Record<string, unknown>;
@@ -28,6 +29,7 @@ const ofOne = new Map<string, Load>([
   ['lab', () => import('../pages/Simulation.svelte')],
   ['servers', () => import('../pages/Server.svelte')]
 ]);
+const member: Load = () => import('../pages/Member.svelte');
 export const signIn: Load = () => import('../pages/SignIn.svelte');
 const notFound: Load = () => import('../pages/NotFound.svelte');
 
@@ -35,6 +37,8 @@ const notFound: Load = () => import('../pages/NotFound.svelte');
 export function routeOf(path: string): Route {
   if (path === '') return { page: Overview, key: '' };
   const [place = '', one, ...rest] = path.split('/');
+  if (place === 'jobs' && one !== undefined && isMemberNumber(one) && rest.length === 0)
+    return { load: member, properties: { member: one }, key: path };
   const properties = one === undefined ? {} : propertiesOf(place, one);
   const load = (one === undefined ? ofPlace : ofOne).get(place);
   return load && properties && rest.length === 0 ? { load, properties, key: path } : { load: notFound, key: path };
@@ -42,7 +46,7 @@ export function routeOf(path: string): Route {
 
 function propertiesOf(place: string, one: string): Properties | null {
   if (place === 'servers') return { name: decoded(one) };
-  return /^[1-9]\d{0,14}$/.test(one) ? { id: Number(one) } : null;
+  return isJobNumber(one) ? { id: Number(one) } : null;
 }
 
 function decoded(part: string): string {
@@ -58,7 +62,7 @@ const quietMs = 1000; // the first page comes first
 // While the browser has nothing else to do: whoever opens another page then need not wait, and can still open it after the
 // controller has been replaced by one with another page.
 export function prefetch(): void {
-  const waiting = [...ofPlace.values(), ...ofOne.values(), notFound];
+  const waiting = [...ofPlace.values(), ...ofOne.values(), member, notFound];
   const idle = (then: () => void): unknown => ('requestIdleCallback' in window ? requestIdleCallback(then) : setTimeout(then));
   const next = (): void =>
     void waiting.shift()?.().then(
