@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { csvOf, rowsIn } from './csv';
-import { bestOf, bodyOf, emptyPlan, faultOf, figures, fullest, leftOutOf, meanOf, rowsOf, tableOf, textOf, variedIn } from './simulations';
+import { bestOf, bodyOf, countsFault, emptyPlan, faultOf, figures, fullest, leftOutOf, loadsFault, meanOf, rowsOf, tableOf, textOf, variedIn } from './simulations';
 import type { PolicyInfo, SimulationResult } from './types';
 
 const policies = [
@@ -93,4 +93,10 @@ test('tables are written and read as CSV', () => {
   ];
   assert.deepEqual(rowsIn(csvOf(rows)), rows);
   assert.equal(tableOf([run('fifo', 1, null, { a: 1 })]), 'parameters,policy,seed,avg_jct_s,preemptions\na=1,fifo,1,,0\n');
+});
+
+test('what is no load or number of jobs is named at its field', () => {
+  assert.deepEqual(['', '0.8', '.5 1, 1.1'].map(loadsFault), ['', '', '']);
+  assert.deepEqual(['x', '0.8, 0', '-1'].map(loadsFault), ['"x" is no load: write 0.8', '"0" is no load: write 0.8', '"-1" is no load: write 0.8']);
+  assert.deepEqual(['50, 100', '1.5', 'all'].map(countsFault), ['', '"1.5" is no number of jobs', '"all" is no number of jobs']);
 });

@@ -100,8 +100,17 @@ export function bodyOf(plan: Plan, policies: PolicyInfo[]): NewSimulation {
 // The parameters that people set most come first; the rest is shown on request.
 export const shownFirst = ({ parameters }: Workload): number => Math.min(parameters.length, 3);
 
-// What is no number becomes null, which the controller refuses with the name of the field.
-const numbersIn = (text: string): number[] => text.split(/[\s,;]+/).filter(Boolean).map(Number);
+const partsOf = (text: string): string[] => text.split(/[\s,;]+/).filter(Boolean);
+const numbersIn = (text: string): number[] => partsOf(text).map(Number);
+
+// What is wrong with a field for numbers, of jobs or loads; '': nothing.
+function numbersFault(text: string, isRight: (value: number) => boolean, what: string): string {
+  const wrong = partsOf(text).find((part) => !isRight(Number(part)));
+  return wrong === undefined ? '' : `"${wrong}" is no ${what}`;
+}
+export const countsFault = (text: string): string =>
+  numbersFault(text, (value) => Number.isInteger(value) && value > 0, 'number of jobs');
+export const loadsFault = (text: string): string => numbersFault(text, (value) => Number.isFinite(value) && value > 0, 'load: write 0.8');
 
 function jobsOf(text: string): Pick<NewSimulation, 'jobs' | 'job_counts'> {
   const counts = numbersIn(text);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { tooLarge, traceFacts, traceNameOf } from './traces';
+import { fileFault, traceFacts, traceNameOf } from './traces';
 import type { Trace } from './types';
 
 test('a trace is called as its file, without what tells of its kind', () => {
@@ -11,6 +11,7 @@ test('what is said of a trace', () => {
   const figures = { jobs: 1500, span_s: 7200.4, gpus: [{ gpus: 1 }, { gpus: 8 }] } as unknown as Trace['figures'];
   assert.equal(traceFacts({ figures }), '1,500 jobs of up to 8 GPUs in 2 h');
   assert.equal(traceFacts({ figures: null }), '');
-  assert.equal(tooLarge({ size: 10, name: 'a' } as File), '');
-  assert.match(tooLarge({ size: 2 ** 30, name: 'a.csv' } as File), /^a.csv has 1.0 GiB; up to 64/);
+  assert.equal(fileFault({ size: 10, name: 'a' } as File), '');
+  assert.equal(fileFault({ size: 0, name: 'a.csv' } as File), 'a.csv is empty');
+  assert.match(fileFault({ size: 2 ** 30, name: 'a.csv' } as File), /^a.csv has 1.0 GiB; up to 64/);
 });

@@ -14,7 +14,9 @@ export function traceFacts({ figures }: Pick<Trace, 'figures'>): string {
   return `${plural(figures.jobs, 'job')} of up to ${plural(most, 'GPU')} in ${duration(Math.round(figures.span_s))}`;
 }
 
-export const tooLarge = (file: File): string =>
-  file.size > traceFileBytesMost
-    ? `${file.name} has ${bytes(file.size)}; up to ${bytes(traceFileBytesMost)} can be uploaded, compressed or not`
-    : '';
+// Why a file cannot be uploaded; '': it can.
+export function fileFault(file: File): string {
+  if (file.size === 0) return `${file.name} is empty`;
+  if (file.size <= traceFileBytesMost) return '';
+  return `${file.name} has ${bytes(file.size)}; up to ${bytes(traceFileBytesMost)} can be uploaded, compressed or not`;
+}
