@@ -173,9 +173,12 @@ class JourneyTest(PageTest):
         job = self.lab.submit("sleep 600", name="held", gpus=3)
         until(lambda: self.lab.job(job)["state"] == "running")
         self.open(f"jobs/{job}")
-        page.click("Suspend")
-        page.wait_text("[cannot-suspend]")  # the dry run says so before anything is done
-        self.assertTrue(page.run("[...document.querySelectorAll('dialog button')].find(b => b.innerText === 'Suspend').disabled"))
+        for verb in ("Suspend", "Move"):  # the page says why not without asking
+            self.assertIn("no checkpoint folder", page.wait(f"[...document.querySelectorAll('button[disabled]')].find(b => b.innerText === '{verb}')?.title"))
+        page.click("Resize")
+        page.fill("#gpus-wanted", "2")
+        page.wait_text("[no-checkpoint]")  # the dry run says so before anything is done
+        self.assertTrue(page.run("[...document.querySelectorAll('dialog button')].find(b => b.innerText === 'Resize').disabled"))
         page.click("Not now")
         page.click("Priority")
         page.fill("#priority-wanted", "7")

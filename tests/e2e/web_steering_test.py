@@ -234,6 +234,22 @@ class KeysTest(PageTest):
         page.wait("!document.querySelector('dialog[open]')", "the end of the dialog")
         self.assertEqual(lab.job(first)["state"], "running")
 
+    def test_addresses_are_understood_and_never_become_commands(self):
+        lab, page = self.lab, self.page
+        lab.submit("sleep 600", name="sweep", gpus=4, array="0-3")
+        member = until(lambda: next((job["id"] for job in lab.jobs() if job.get("index") == 2), None), what="a member")
+        self.open("jobs/1_2?tab=spec")
+        page.wait(f"location.pathname + location.search === '/ui/jobs/{member}?tab=spec'", "the page of the member itself")
+        for tab in ("measurements", "files"):  # it has not run: it has neither
+            self.open(f"jobs/{member}?tab={tab}")
+            page.wait_text("No output yet: the job has not started.")
+            self.assertEqual(page.run("document.querySelector('section .tabs [aria-current]').innerText"), "Log")
+            self.assertNotIn("Not found", page.text())
+        self.open("servers/a%3Btouch%20x")
+        page.wait("document.querySelector('#same-command').innerText === \"schedulearn servers show 'a;touch x'\"")
+        self.open("policy?compare=a%3Bid,sjf%20%7Cid")
+        page.wait_text("schedulearn policy try 'a;id' 'sjf |id'")
+
     def tab_to(self, selector, shift=False):
         page = self.page
         for _ in range(80):
