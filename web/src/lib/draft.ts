@@ -373,7 +373,7 @@ const faults: Partial<Record<string, (text: string) => string>> = {
   labels: lineWithoutValue,
   matrix: lineWithoutValue,
   ports: lineWithoutValue,
-  workdir: (text) => (text.trim().startsWith('/') ? '' : `write the whole path, from / on: it is not said in which folder "${text.trim()}" is`)
+  workdir: (text) => (text.trim().startsWith('/') ? '' : 'write the whole path, beginning with /')
 };
 
 // What is wrong with what is typed, by an item's key, where the controller and a command would each take it for something else.
