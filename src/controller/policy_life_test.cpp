@@ -70,7 +70,16 @@ TEST_F(LogicTest, an_unknown_policy_or_parameter_changes_nothing) {
   EXPECT_EQ(use("edf", {{"nix", "1"}}), "unknown-parameter");
   EXPECT_EQ(use("edf", {{"late_mode", "kep"}}), "bad-parameter");
   EXPECT_EQ(history(), "fifo by default");
-  EXPECT_TRUE(world.policies.empty());
+  EXPECT_EQ(world.policies.size(), 1U) << "the first";
+}
+
+TEST_F(LogicTest, the_first_policy_is_in_force_since_the_first_start) {
+  settle();
+  const std::int64_t since = logic->policies().in_force().since_us;
+  now = now + Duration::whole_seconds(60);
+  restart();
+  EXPECT_EQ(logic->policies().in_force().since_us, since);
+  EXPECT_EQ(history(), "fifo by default");
 }
 
 class PlannedPolicyTest : public LogicTest {
@@ -298,7 +307,7 @@ TEST_F(OwnPolicyTest, one_that_cannot_be_made_or_has_a_bad_name_changes_nothing)
   EXPECT_EQ(own("mine.py", "bad"), "policy-exception");
   EXPECT_EQ(own("mine py", "fine"), "bad-policy-name");
   EXPECT_EQ(history(), "fifo by default");
-  EXPECT_TRUE(world.policies.empty());
+  EXPECT_EQ(world.policies.size(), 1U) << "the first";
 }
 
 TEST_F(OwnPolicyTest, two_at_once_are_adopted_in_the_order_asked) {
