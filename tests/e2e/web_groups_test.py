@@ -131,7 +131,7 @@ class GroupsTest(PageTest):
         self.open(f"jobs/{group}")
         page.click("Members at once")
         page.fill("#at-once-wanted", "-1")
-        page.wait_text("[nothing-to-change]")
+        page.wait_text("write a number from 0 on")
         page.fill("#at-once-wanted", "3")
         page.wait_text("members at once 1 → 3")
         page.wait_text(f"schedulearn set {group} --max-running 3")

@@ -161,7 +161,8 @@ export class Log {
     if (message.event === 'end') {
       if (this.made.hasOpen) this.add(this.made.end());
       this.end = String(data.state);
-      if (this.part.attempt === null) this.remark(`the job has ended: ${this.end}`);
+      // Of an output without lines the page says so.
+      if (this.part.attempt === null && this.kept.length > 0) this.remark(`the job has ended: ${this.end}`);
     }
     this.publishSoon();
   }
