@@ -198,7 +198,7 @@ class ShellTest(LabTest):
                 other.type("echo q$OF_THE_JOB\n").expect("qyes", 60)
 
     def test_a_gigabyte_passes_and_is_kept_nowhere(self):
-        job = self.running()
+        job = self.running("exec sleep 900")
         begin = time.monotonic()
         with self.shell(job, "--", "sh", "-c", "stty -opost; head -c 1000000000 /dev/zero | tr '\\0' x; echo; echo all") as shell:
             count = 0
