@@ -240,7 +240,7 @@ std::optional<Result<wire::CheckpointCopy>> CheckpointFetches::Fetch::try_ways(c
     if (copied.ok()) way->done();
     if (copied.ok()) return copied;
     const std::string& code = copied.error().code;
-    if (code == "server_setup" || code == "lost") return copied;
+    if (code == "server_setup") return copied;
     if (code == "unreadable" || code == "checkpoint-refused" || code == "bad-list")
       return wire::CheckpointCopy{"not_copied", copied.error().message, 0, 0};
     if (code == "damaged") ++damaged_;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -180,7 +181,12 @@ Result<CheckpointList> list_checkpoint(int folder) {
   if (::fstat(folder, &facts) != 0) return refused("cannot look at the checkpoint folder", errno);
   Lister lister;
   if (Status listed = lister.list(folder, "", 0); !listed.ok()) return listed.error();
-  return CheckpointList{facts.st_mode & 0777, std::move(lister.entries)};
+  CheckpointList list{facts.st_mode & 0777, std::move(lister.entries)};
+  // Files with holes can say any size, and no server that is asked for so much room would be at fault.
+  struct statvfs disk {};
+  if (::fstatvfs(folder, &disk) == 0 && list.bytes() > static_cast<std::int64_t>(disk.f_blocks * disk.f_frsize))
+    return invalid("checkpoint-refused", "the files of the checkpoint say that they are larger than their disk");
+  return list;
 }
 
 int open_beneath(int folder, const std::string& path, int flags, mode_t mode) {

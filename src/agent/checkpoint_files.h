@@ -68,7 +68,7 @@ inline constexpr std::string_view shared_prefix = ".schedulearn-shared-";
 
 // The folder itself may be no link. Errors: "checkpoint-missing", "checkpoint-refused".
 Result<Descriptor> open_checkpoint(const std::string& path);
-// Errors: "checkpoint-refused", when it cannot be read or has too many entries.
+// Errors: "checkpoint-refused", when it cannot be read, has too many entries or says that it is larger than its disk.
 Result<CheckpointList> list_checkpoint(int folder);
 
 // A descriptor, or -1 and errno. Fails where `path` or a folder in it is a link, or leads out of `folder`.

@@ -131,11 +131,8 @@ Status CheckpointWriter::check_room() const {
   if (::statvfs(parent.c_str(), &disk) != 0) return write_failure("cannot look at " + parent, errno);
   const auto free = static_cast<std::int64_t>(disk.f_bavail * disk.f_frsize), needed = list_.bytes() - bytes_done_;
   if (free >= needed + room_to_leave) return {};
-  Error lacking = unavailable("server_setup", fmt::format("the checkpoint needs {} MiB more, and {} MiB are free in {}",
-                                                          needed >> 20, free >> 20, parent));
-  // With all of the disk free it would not fit either, as with a sparse file: the server is not to blame.
-  if (list_.bytes() > static_cast<std::int64_t>(disk.f_blocks * disk.f_frsize)) lacking.code = "lost";
-  return lacking;
+  return unavailable("server_setup", fmt::format("the checkpoint needs {} MiB more, and {} MiB are free in {}",
+                                                 needed >> 20, free >> 20, parent));
 }
 
 Status CheckpointWriter::make_folders() {

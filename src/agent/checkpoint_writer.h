@@ -25,8 +25,7 @@ struct CheckpointPlace {
 
 class CheckpointWriter {
  public:
-  // Errors of all functions: "server_setup" if this server's disk is to blame, "checkpoint-refused" if the place
-  // is, "lost" if it could never have room for it.
+  // Errors of all functions: "server_setup" if this server's disk is to blame, "checkpoint-refused" if the place is.
   static Result<std::unique_ptr<CheckpointWriter>> open(CheckpointPlace place, CheckpointList list);
   // Removes what an earlier one has left. Missing is fine.
   static void discard(const std::string& folder);
