@@ -496,7 +496,7 @@ class CommandLine(PeopleLab):
     def test_a_later_user_of_a_name_has_nothing_of_the_earlier_one(self):
         secret = self.add("carl")
         self.assertEqual(self.ask(secret, "PUT", "/api/v1/secrets/key", "of carl", **{"Content-Type": "application/octet-stream"})[0], 200)
-        self.assertEqual(self.ask(secret, "PUT", "/api/v1/notifications/channels/hook", {"kind": "webhook", "url": "https://hooks.example/x"})[0], 200)
+        self.assertEqual(self.ask(secret, "PUT", "/api/v1/notifications/channels/hook", {"kind": "webhook", "url": "https://hooks.example/x", "secret": "key"})[0], 200)
         self.lab.cli("user", "rm", "carl", "--yes")
         later = self.add("carl")
         for path in ("/api/v1/secrets", "/api/v1/notifications/channels"):
