@@ -82,11 +82,11 @@ class GangTest(LabTest):
         self.assertEqual(told, [f"rank {rank} of 5 local {rank % 4} sum 10" for rank in range(5)])
 
     def test_the_first_failure_ends_the_others_and_is_the_job_s(self):
-        job = self.lab.submit('if [ $NODE_RANK = 1 ]; then exit 3; fi; echo $$; sleep 100', gpus=8, servers=2)
+        job = self.lab.submit('if [ $NODE_RANK = 1 ]; then exit 3; fi; echo $$; sleep 117.3319', gpus=8, servers=2)
         ended = self.lab.finished(job, limit_s=30)
         self.assertEqual((ended["state"], ended["exit"]["code"], ended["failure"]["message"]), ("failed", 3, "on b: exit code 3"))
         self.assertIn("rank 1 of attempt 1: exit code 3; the others are stopped", self.events(job, "job.part_ended")[0]["text"])
-        until(lambda: not self.lab.processes_of("sleep\x00100"), what="the end of the other part")
+        until(lambda: not self.lab.processes_of("sleep\x00117.3319"), what="the end of the other part")
 
     def test_a_server_that_cannot_start_its_part_starts_none(self):
         folder = self.lab.folder / "only-here"
