@@ -305,7 +305,7 @@ class PtyTest(LabTest):
         return int(terminal.expect("; Ctrl-]").rsplit("job ", 1)[1])
 
     def test_it_is_a_job_at_this_terminal_with_its_size_and_exit_code(self):
-        with self.run_at("/bin/bash", "-c", "tty; stty size; echo id $SCHEDULEARN_JOB_ID on [$CUDA_VISIBLE_DEVICES] $TERM; trap 'stty size' WINCH; until read -t 0.1 line; do :; done; echo got $line; exit 7", columns=91, rows=34) as terminal:
+        with self.run_at("/bin/bash", "-c", "trap 'stty size' WINCH; tty; stty size; echo id $SCHEDULEARN_JOB_ID on [$CUDA_VISIBLE_DEVICES] $TERM; until read -t 0.1 line; do :; done; echo got $line; exit 7", columns=91, rows=34) as terminal:
             job = self.job_of(terminal)
             terminal.expect("/dev/pts/")
             terminal.expect("34 91")
