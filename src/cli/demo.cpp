@@ -37,14 +37,18 @@ struct DemoJob {
 constexpr DemoJob demo_jobs[] = {{"resnet50", 2, 60}, {"bert-base", 4, 45}, {"mnist", 1, 15},   {"gpt-small", 4, 40},
                                  {"vit-tiny", 2, 30}, {"sweep-a", 1, 20},   {"sweep-b", 1, 25}, {"unet", 2, 20}};
 
-// Of one server.
+// Of one server, once one has joined: 10 s at the latest.
 int gpus_most(const Context& context) {
-  std::size_t most = 1;
-  if (const auto servers = context.get("/api/v1/servers"); servers.ok()) {
+  constexpr int looks = 200;
+  std::size_t most = 0;
+  for (int look = 0; look < looks && most == 0 && interrupts() == 0; ++look) {
+    if (look > 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    const auto servers = context.get("/api/v1/servers");
+    if (!servers.ok()) break;
     for (const json::value& server : value_at(*servers, "items").get_array())
       most = std::max(most, value_at(server, "gpus").get_array().size());
   }
-  return static_cast<int>(most);
+  return static_cast<int>(std::max<std::size_t>(most, 1));
 }
 
 json::object submission_of(const DemoJob& job, int gpus) {
