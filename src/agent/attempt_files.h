@@ -75,8 +75,8 @@ class AttemptFiles {
   // has left in its checkpoint folder is told by the function, on any thread, which may take long; none: there is no such folder.
   struct Checkpoint {
     std::int64_t bytes = 0;
-    std::optional<double>
-        seconds;  // that writing it took; none: the attempt was not asked to stop, or wrote nothing after that
+    // That writing it took; none: the attempt was not asked to stop, or wrote nothing after that.
+    std::optional<double> seconds;
   };
   using MeasureCheckpoint = std::function<std::optional<Checkpoint>()>;
   MeasureCheckpoint on_end(const std::string& key, std::int64_t job_id, bool runs_another);

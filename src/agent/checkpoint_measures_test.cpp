@@ -5,6 +5,7 @@
 #include <future>
 
 #include "agent/clocks.h"
+#include "agent/run_until_test.h"
 
 namespace sl::agent {
 namespace {
@@ -12,19 +13,8 @@ namespace {
 class CheckpointMeasuresTest : public testing::Test {
  protected:
   static LauncherState end(const std::string& key) { return {.key = key, .state = "exited", .exit_code = 0}; }
-  // A loop that was stopped stays stopped: each test runs it once.
-  void run_until(const std::function<bool()>& done) {
-    const Instant give_up = boot_now() + Duration::whole_seconds(20);
-    std::function<void()> look = [&] {
-      if (done() || boot_now() > give_up) return loop.stop();
-      timer = loop.after(Duration::milliseconds(1), look);
-    };
-    look();
-    loop.run();
-  }
 
   net::EventLoop loop;
-  std::shared_ptr<net::EventLoop::Timer> timer;
   std::vector<std::string> told;  // "KEY BYTES"
   CheckpointMeasures measures{loop, [this](const LauncherState& ended, const CheckpointMeasures::Left& left) {
                                 told.push_back(ended.key + (left ? " " + std::to_string(left->bytes) : ""));
@@ -41,7 +31,7 @@ TEST_F(CheckpointMeasuresTest, an_end_is_told_with_what_was_found) {
   ASSERT_TRUE(measures.hold(
       end("6.1"), [] { return std::nullopt; }, boot_now()));
   EXPECT_TRUE(told.empty()) << "not before it has been measured";
-  run_until([&] { return told.size() == 2; });
+  run_until(loop, [&] { return told.size() == 2; });
   EXPECT_EQ(told, (std::vector<std::string>{"5.1 7", "6.1"}));
   measures.tick(boot_now() + Duration::whole_seconds(60));
   EXPECT_EQ(told.size(), 2u) << "each is told once";
@@ -67,7 +57,7 @@ TEST_F(CheckpointMeasuresTest, a_file_system_that_hangs_keeps_the_ends_of_five_s
   EXPECT_EQ(told, std::vector<std::string>{"5.1"});
   EXPECT_FALSE(measures.hold(end("7.1"), hangs, now)) << "nothing waits for what hangs already";
   answers.set_value();
-  run_until([&, is_asked = false]() mutable {
+  run_until(loop, [&, is_asked = false]() mutable {
     if (told.size() == 2 && !is_asked) is_asked = measures.hold(end("7.1"), hangs, now);
     return told.size() == 3;
   });
@@ -90,7 +80,7 @@ TEST_F(CheckpointMeasuresTest, it_may_go_while_a_file_system_hangs) {
     begun.get_future().wait();
   }
   answers.set_value();
-  run_until([until = boot_now() + Duration::milliseconds(50)] { return boot_now() > until; });
+  run_until(loop, [until = boot_now() + Duration::milliseconds(50)] { return boot_now() > until; });
 }
 
 TEST_F(CheckpointMeasuresTest, ends_of_a_launcher_that_has_gone_are_forgotten) {
@@ -107,7 +97,7 @@ TEST_F(CheckpointMeasuresTest, ends_of_a_launcher_that_has_gone_are_forgotten) {
         return AttemptFiles::Checkpoint{8, {}};
       },
       boot_now()));
-  run_until([&] { return !told.empty(); });
+  run_until(loop, [&] { return !told.empty(); });
   EXPECT_EQ(told, std::vector<std::string>{"6.1 8"});
 }
 

@@ -14,6 +14,7 @@
 #include "agent/checkpoint_fetches.h"
 #include "agent/checkpoint_offers.h"
 #include "agent/clocks.h"
+#include "agent/run_until_test.h"
 #include "net/http_client.h"
 
 namespace sl::agent {
@@ -68,16 +69,6 @@ class CheckpointTransferTest : public testing::Test {
     fetches->on_piece(piece);
   }
 
-  void run_until(const std::function<bool()>& done) {
-    const Instant give_up = boot_now() + Duration::whole_seconds(20);
-    std::function<void()> look = [&] {
-      if (done() || boot_now() > give_up) return loop.stop();
-      timer = loop.after(Duration::milliseconds(1), look);
-    };
-    look();
-    loop.run();
-    // A loop that was stopped stays stopped: each test runs it once.
-  }
   wire::OfferCheckpoint order() const { return {1, {"c", 7, 2, 20}, {"c", 7, 1, 10}, "a secret of some length"}; }
   void begin(bool directly = true) {
     wire::CheckpointSource source;
@@ -92,7 +83,7 @@ class CheckpointTransferTest : public testing::Test {
   // Offers, then fetches once it is offered, then waits for the end.
   void transfer(bool directly) {
     offers->offer(order(), {from, ""});
-    run_until([&, has_begun = false]() mutable {
+    run_until(loop, [&, has_begun = false]() mutable {
       if (offered && !offered->error && !std::exchange(has_begun, true)) begin(directly);
       return !copy.empty() || (offered && offered->error);
     });
@@ -107,7 +98,7 @@ class CheckpointTransferTest : public testing::Test {
 
   fs::path top, from, to;
   net::EventLoop loop;
-  std::shared_ptr<net::EventLoop::Timer> timer, back;
+  std::shared_ptr<net::EventLoop::Timer> back;
   std::optional<wire::CheckpointOffered> offered;
   std::string copy, text;
   int asked = 0;
@@ -132,7 +123,7 @@ TEST_F(CheckpointTransferTest, goes_through_the_controller_when_it_cannot_go_dir
 
 TEST_F(CheckpointTransferTest, goes_through_the_controller_when_nobody_answers_at_the_address) {
   offers->offer(order(), {from, ""});
-  run_until([&, has_begun = false]() mutable {
+  run_until(loop, [&, has_begun = false]() mutable {
     if (offered && !std::exchange(has_begun, true)) {
       offered->port = 1;
       begin();
@@ -173,7 +164,7 @@ TEST_F(CheckpointTransferTest, a_source_that_goes_away_is_waited_for) {
 
 TEST_F(CheckpointTransferTest, a_folder_that_both_see_is_recognised) {
   offers->offer(order(), {from, ""});
-  run_until([&, has_begun = false]() mutable {
+  run_until(loop, [&, has_begun = false]() mutable {
     if (offered && !std::exchange(has_begun, true)) {
       to = from;
       begin();
@@ -223,7 +214,7 @@ TEST_F(CheckpointTransferTest, nothing_is_given_without_the_secret) {
   std::vector<int> statuses;  // of the stranger's thread until it has finished
   std::atomic<bool> has_finished = false;
   std::thread stranger;
-  run_until([&, has_begun = false]() mutable {
+  run_until(loop, [&, has_begun = false]() mutable {
     if (offered && !std::exchange(has_begun, true)) {
       stranger = std::thread([&, port = offered->port] {
         for (const char* secret :

@@ -55,7 +55,7 @@ class Notifications {
   void remove(const std::string& owner, const std::string& name, Told done);  // error "no-such-channel"
   void remove_all(const std::string& owner, Told done);                       // also of one who has none
   // Sends a message and waits for how that goes. Errors: "no-such-channel", "bad-notify", those of the store;
-  // "too-many-requests", if as many of this user's tests have not ended yet as he may have.
+  // "too-many-requests", if as many of this user's tests as are allowed have not ended yet.
   using Tested = std::function<void(Result<store::DeliveryRow>)>;
   void test(const std::string& user, const std::string& name, const std::string& receiver, Tested done);
   // Whether there are all the channels that this user's job names. Errors: "no-such-channel", "bad-notify".
