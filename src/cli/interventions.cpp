@@ -109,10 +109,12 @@ void Interventions::add_to(CLI::App& app) {
       ->required();
   CLI::App* retry =
       command_(app, "retry", "Submit jobs that have ended again.",
-               "  schedulearn retry 5\n  schedulearn retry 12 --failed\n", [this] { return ask("retry", say_retry); });
+               "  schedulearn retry 5\n  schedulearn retry 12 --failed\n  schedulearn retry 6 --after 9\n",
+               [this] { return ask("retry", say_retry); });
   retry->add_flag("-n,--dry-run", dry_run_, "only say what would happen");
   retry->add_flag("--failed", failed_, "only what failed: of an array, those members, as a new array");
-  retry->add_option("--after", after_, "start when these jobs have succeeded, instead of those before: 5,7 or names");
+  retry->add_option("--after", after_, "start when these jobs have succeeded, instead of those before: 5,7 or names")
+      ->allow_extra_args(false);
   jobs(retry, "5, 1-5, last or a name");
 }
 
