@@ -71,10 +71,14 @@ class RunLogic {
 // When the agent looks for containers that are left in its engine.
 class Sweeps {
  public:
-  // One has certainly been left, or may have been.
-  void ask() { next_ = {}; }
+  // One has certainly been left, or may have been: what created it may have died before the engine, which is slow, has
+  // carried its request out, so the agent looks at once and once more.
+  void ask() { next_ = {}, is_asked_ = true; }
   bool is_due(Instant now) const { return !is_sweeping_ && now >= next_; }
-  void begin(Instant now) { is_sweeping_ = true, next_ = now + interval; }
+  void begin(Instant now) {
+    next_ = now + (is_asked_ ? again_after : interval);
+    is_sweeping_ = true, is_asked_ = false;
+  }
   // All that was left is gone; or the engine does not answer, or has refused.
   void on_done(bool all_gone, Instant now) {
     is_sweeping_ = false;
@@ -83,7 +87,7 @@ class Sweeps {
 
  private:
   static constexpr Duration interval = Duration::whole_seconds(600), again_after = Duration::whole_seconds(10);
-  bool is_sweeping_ = false;
+  bool is_sweeping_ = false, is_asked_ = false;
   Instant next_;
 };
 

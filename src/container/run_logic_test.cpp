@@ -183,5 +183,19 @@ TEST(SweepsTest, what_is_left_is_looked_for_at_once_when_it_is_known_and_soon_ag
   EXPECT_TRUE(sweeps.is_due(now + Duration::whole_seconds(10)));
 }
 
+TEST(SweepsTest, a_container_that_the_engine_creates_after_its_program_has_died_is_found_by_a_second_look) {
+  Sweeps sweeps;
+  Instant now = Instant::at_seconds(1000);
+  sweeps.ask();
+  sweeps.begin(now);
+  sweeps.on_done(true, now);
+  EXPECT_FALSE(sweeps.is_due(now + Duration::whole_seconds(9)));
+  now = now + Duration::whole_seconds(10);
+  EXPECT_TRUE(sweeps.is_due(now));
+  sweeps.begin(now);
+  sweeps.on_done(true, now);
+  EXPECT_FALSE(sweeps.is_due(now + Duration::whole_seconds(599)));
+}
+
 }  // namespace
 }  // namespace sl::container

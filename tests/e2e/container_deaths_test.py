@@ -30,11 +30,32 @@ class EngineDies(OnAnEngine):
 class Deaths(EngineDies):
     """Each program at each step of a container's life."""
 
-    def test_whatever_dies_at_whichever_step_no_attempt_runs_twice_and_nothing_is_left(self):
+    def over_a_way(self):
+        """The agent reaches its engine over it."""
         way = Way(self.engine, self.lab.folder / "way")
         self.addCleanup(way.close)
         self.lab.kill(self.lab.agent)
         self.start_agent(socket=way.socket)
+        return way
+
+    def test_what_an_engine_creates_after_what_is_left_was_looked_for_is_removed(self):
+        way, answered = self.over_a_way(), []
+
+        def dies(_):
+            looked = way.expect("after", "GET", "/containers/json", lambda _: None)
+            for runner in runners(self.lab):
+                os.kill(runner, signal.SIGKILL)
+            self.assertTrue(looked.wait(60), "the agent's look for what is left")
+            answered.append(way.expect("after", "POST", "/containers/create", lambda _: None))
+
+        died = way.expect("before", "POST", "/containers/create", dies)
+        ended = self.lab.finished(self.submit("true"))
+        self.assertEqual(("failed", "signal"), (ended["state"], ended["failure"]["kind"]), ended["failure"])
+        self.assertTrue(died.wait(60) and answered[0].wait(60), "that the engine has created it, or refuses since its folders are gone")
+        self.nothing_is_left()
+
+    def test_whatever_dies_at_whichever_step_no_attempt_runs_twice_and_nothing_is_left(self):
+        way = self.over_a_way()
         began = self.shared / "began"
         began.touch()
         began.chmod(0o666)
