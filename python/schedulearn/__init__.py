@@ -30,7 +30,6 @@ import dataclasses
 import datetime
 import http.client
 import json
-import math
 import os
 import re
 import signal
@@ -119,16 +118,15 @@ def report(**values: Any) -> None:
     can, as often as you like: the scheduler reads the file a few times a second. Other values stay in the file.
 
     The line also says when it was written (`time`). With several processes (RANK set by torchrun) only the first one
-    reports. Numbers may be of any kind (numpy's, tensors, Decimal); one that is not finite is left out. Never ends a
-    training: if the metrics file cannot be written, or a value is no JSON, it prints a warning.
+    reports. Numbers may be of any kind (numpy's, tensors, Decimal); of a loss that is not finite, `show` and the job's
+    events say so. Never ends a training: if the metrics file cannot be written, or a value is no JSON, it prints a warning.
     """
     path = os.environ.get("SCHEDULEARN_METRICS_FILE")
     if not path or os.environ.get("RANK", "0") != "0":
         return
     try:
         told = {name: _number(value) for name, value in values.items()}
-        finite = {name: value for name, value in told.items() if not isinstance(value, float) or math.isfinite(value)}
-        line = json.dumps({**finite, "time": finite.get("time", time.time())}, allow_nan=False) + "\n"
+        line = json.dumps({**told, "time": told.get("time", time.time())}) + "\n"
         # One write to a file opened for appending: readers never see half a line mixed with another.
         with open(path, "ab", buffering=0) as file:
             file.write(line.encode())

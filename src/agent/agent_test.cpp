@@ -358,9 +358,24 @@ TEST(Metrics, a_line_says_when_it_was_written_unless_that_cannot_be) {
 
 TEST(Metrics, what_says_nothing_is_passed_over) {
   MetricsReader metrics;
-  for (const char* bad : {"", "x", "[]", "{}", R"({"epoch": "three"})", R"({"loss": NaN})"})
-    EXPECT_FALSE(metrics.add(bad, 0)) << bad;
+  for (const char* bad : {"", "x", "[]", "{}", R"({"epoch": "three"})"}) EXPECT_FALSE(metrics.add(bad, 0)) << bad;
   EXPECT_FALSE(metrics.take(0, true));
+}
+
+TEST(Metrics, a_loss_that_is_not_finite_is_told_and_is_no_loss_of_its_epoch) {
+  for (const char* loss : {"NaN", "Infinity", "-Infinity", "\"NaN\""}) {
+    MetricsReader metrics;
+    metrics.add(R"({"epoch": 1, "loss": 0.5, "accuracy": 0.8})", 0);
+    EXPECT_TRUE(metrics.add(std::string(R"({"epoch": 2, "accuracy": NaN, "note": "\"NaN", "loss": )") + loss + "}", 1));
+    const wire::Progress told = metrics.latest();
+    EXPECT_EQ(std::tuple(told.epoch, told.loss, told.epoch_loss, told.accuracy, told.loss_is_not_finite),
+              std::tuple(2, std::nullopt, std::nullopt, 0.8, true))
+        << loss;
+    metrics.add(R"({"step": 7, "loss": null})", 2);
+    EXPECT_TRUE(metrics.latest().loss_is_not_finite);
+    metrics.add(R"({"step": 8, "loss": 2})", 3);
+    EXPECT_FALSE(metrics.latest().loss_is_not_finite);
+  }
 }
 
 TEST(Metrics, of_200000_lines_a_report_a_second_goes_out_and_the_last_one_wins) {

@@ -11,6 +11,7 @@
 #include "agent/attempt_files.h"
 #include "agent/files.h"
 #include "agent/gpu_numbers.h"
+#include "agent/lease_file.h"
 #include "agent/whole_file.h"
 #include "support/full_disk.h"
 
@@ -52,6 +53,15 @@ TEST_F(DataDirectoryTest, nothing_is_written_through_a_link_or_into_a_pipe_that_
   ASSERT_EQ(::mkfifo((dir + "/a.new").c_str(), 0600), 0);
   EXPECT_TRUE(replace_file(dir + "/a", "new"));
   EXPECT_EQ(text_of("a"), "new");
+}
+
+TEST_F(DataDirectoryTest, a_lease_is_renewed_although_no_new_file_can_be_written) {
+  EXPECT_EQ(read_lease(dir).boot, "");
+  write_lease(dir, {"a-boot", Instant{1'000'000'000}});
+  fs::create_directories(dir + "/lease.new/in the way");
+  write_lease(dir, {"a-boot", Instant{2'000'000}});
+  EXPECT_EQ(read_lease(dir).boot, "a-boot");
+  EXPECT_EQ(read_lease(dir).until, Instant{2'000'000});
 }
 
 TEST_F(DataDirectoryTest, the_cluster_stays_known) {

@@ -123,7 +123,7 @@ void read_place(const LeftPlace& place, const wire::LogRead& request, wire::LogC
   }
   const bool is_folder = S_ISDIR(info.st_mode);
   if (!is_folder && !S_ISREG(info.st_mode)) {
-    chunk.error = "unreadable", chunk.text = "it is neither file nor folder";
+    chunk.error = "no-such-file", chunk.text = S_ISLNK(info.st_mode) ? "it is a link" : "it is neither file nor folder";
     return;
   }
   const Descriptor open(::open(("/proc/self/fd/" + std::to_string(seen.get())).c_str(), O_RDONLY | O_CLOEXEC));

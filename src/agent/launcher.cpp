@@ -16,12 +16,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include "agent/clocks.h"
+#include "agent/lease_file.h"
 #include "agent/processes.h"
-#include "agent/whole_file.h"
 
 namespace sl::agent {
 
@@ -75,9 +74,7 @@ int Launcher::run() {
 // ---- what a predecessor left ----
 
 void Launcher::recover() {
-  Remains remains{read_journal(dir_ + "/journal"), "", {}};
-  std::ifstream lease(dir_ + "/lease");
-  if (!(lease >> remains.lease_boot >> remains.lease_until.us)) remains.lease_boot.clear();
+  Remains remains{read_journal(dir_ + "/journal"), read_lease(dir_)};
   logic_.recover(remains, boot_id());
   journal_.begin(std::move(remains.journal));
   logic_.settle(boot_now());
@@ -169,10 +166,7 @@ void Launcher::flush() {
 
 // ---- LauncherPorts ----
 
-// Not synced: after a power cut nothing runs that it could describe.
-void Launcher::write_lease(Instant until) {
-  (void)replace_file(dir_ + "/lease", boot_id() + "\n" + std::to_string(until.us) + "\n", {.mode = 0600});
-}
+void Launcher::write_lease(Instant until) { agent::write_lease(dir_, {boot_id(), until}); }
 
 // Its output exists from before its program runs.
 bool Launcher::was_started(const std::string& key) {

@@ -17,7 +17,7 @@ constexpr const char *by_order = "order", *by_lease = "lease";  // LauncherState
 }  // namespace
 
 void LauncherLogic::recover(const Remains& remains, const std::string& boot) {
-  if (is_same_boot(remains.lease_boot, boot)) lease_until_ = remains.lease_until;
+  if (is_same_boot(remains.lease.boot, boot)) lease_until_ = remains.lease.until;
   for (const auto& [key, state] : remains.journal.ends) attempts_[key] = {state, false, false};
   for (const auto& [key, started] : remains.journal.started) {
     if (attempts_.count(key) == 0) recover(started, boot);

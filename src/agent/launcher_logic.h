@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "agent/launcher_wire.h"
+#include "agent/lease_file.h"
 #include "agent/runtime.h"
 #include "base/lease.h"
 #include "base/result.h"
@@ -34,8 +35,7 @@ class LauncherPorts {
 // What a predecessor has left on disk.
 struct Remains {
   JournalContents journal;
-  std::string lease_boot;  // in which boot the lease was written; empty: there is none
-  Instant lease_until;
+  WrittenLease lease;
 };
 
 class LauncherLogic {

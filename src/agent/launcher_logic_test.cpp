@@ -272,7 +272,7 @@ TEST_F(LauncherLogicTest, what_was_started_in_another_boot_is_over_and_no_proces
     LauncherLogic successor{world, world};
     Remains remains;
     remains.journal.started["1.1"] = started_before("1.1", 50, boot);
-    remains.lease_boot = boot, remains.lease_until = now;
+    remains.lease = {boot, now};
     successor.recover(remains, *boot ? "b" : "");
     EXPECT_TRUE(successor.next_wake() <= now) << "only to see that the tree is gone";
     successor.settle(now);

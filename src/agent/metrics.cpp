@@ -16,7 +16,34 @@ constexpr std::int64_t time_off_max_us = 60'000'000;  // a line's own time may b
 
 std::optional<double> number_at(const boost::json::object& line, const char* key) {
   const auto* found = line.if_contains(key);
-  return found && found->is_number() ? std::optional(found->to_number<double>()) : std::nullopt;
+  if (!found || !found->is_number() || !std::isfinite(found->to_number<double>())) return std::nullopt;
+  return found->to_number<double>();
+}
+
+constexpr std::string_view not_finite[] = {"NaN", "-Infinity", "Infinity"};
+
+// Python writes these without quotation marks, which is no JSON.
+std::string with_quoted_numbers(std::string_view line) {
+  std::string quoted;
+  bool is_in_text = false;
+  while (!line.empty()) {
+    const auto word = std::ranges::find_if(not_finite, [&](std::string_view text) { return line.starts_with(text); });
+    if (!is_in_text && word != std::end(not_finite)) {
+      quoted.append(1, '"').append(*word).append(1, '"');
+      line.remove_prefix(word->size());
+      continue;
+    }
+    const std::size_t taken = line.front() == '\\' ? std::min<std::size_t>(2, line.size()) : 1;
+    if (line.front() == '"') is_in_text = !is_in_text;
+    quoted.append(line.substr(0, taken));
+    line.remove_prefix(taken);
+  }
+  return quoted;
+}
+
+bool is_not_finite_at(const boost::json::object& line, const char* key) {
+  const auto* found = line.if_contains(key);
+  return found && found->is_string() && std::ranges::find(not_finite, found->get_string()) != std::end(not_finite);
 }
 
 // When the line was written, if it states a credible time; else when it was read.
@@ -30,12 +57,14 @@ std::int64_t time_of(const boost::json::object& line, std::int64_t now_us) {
 }  // namespace
 
 bool MetricsReader::add(std::string_view line, std::int64_t now_us) {
-  const auto value = wire::parse_json(line);
+  const bool has_others = std::ranges::any_of(not_finite, [&](auto text) { return line.find(text) != line.npos; });
+  const auto value = has_others ? wire::parse_json(with_quoted_numbers(line)) : wire::parse_json(line);
   if (!value.ok() || !value->is_object()) return false;
   const boost::json::object& said = value->get_object();
   const auto epoch = number_at(said, "epoch"), step = number_at(said, "step");
   const auto loss = number_at(said, "loss"), accuracy = number_at(said, "accuracy");
-  if (!epoch && !step && !loss && !accuracy) return false;
+  const bool has_diverged = is_not_finite_at(said, "loss");
+  if (!epoch && !step && !loss && !accuracy && !has_diverged) return false;
   const std::int64_t at_us = time_of(said, now_us);
   if (const auto epochs = number_at(said, "epochs")) latest_.epochs = epochs;
   if (const auto steps = number_at(said, "steps")) latest_.steps = steps;
@@ -43,9 +72,9 @@ bool MetricsReader::add(std::string_view line, std::int64_t now_us) {
     latest_.step = step, latest_.step_at_us = at_us;
   } else if (epoch) {
     latest_.epoch = epoch, latest_.epoch_at_us = at_us;
-    if (loss && *epoch >= 1 && *epoch == std::floor(*epoch)) latest_.epoch_loss = loss;
+    if ((loss || has_diverged) && *epoch >= 1 && *epoch == std::floor(*epoch)) latest_.epoch_loss = loss;
   }
-  if (loss) latest_.loss = loss;
+  if (loss || has_diverged) latest_.loss = loss, latest_.loss_is_not_finite = has_diverged;
   if (accuracy) latest_.accuracy = accuracy;
   latest_.at_us = now_us;
   is_new_ = has_reported_ = true;

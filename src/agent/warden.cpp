@@ -7,10 +7,10 @@
 
 #include <algorithm>
 #include <csignal>
-#include <fstream>
 #include <utility>
 
 #include "agent/clocks.h"
+#include "agent/lease_file.h"
 #include "agent/process_runtime.h"
 #include "base/lease.h"
 
@@ -44,10 +44,8 @@ void end_fenced(const std::string& data_dir, const JournalContents& journal) {
 
 // Never: there is none of this boot.
 Instant lease_until(const std::string& data_dir) {
-  std::ifstream lease(data_dir + "/lease");
-  std::string boot;
-  Instant until;
-  return lease >> boot >> until.us && is_same_boot(boot, boot_id()) ? until : Instant::never();
+  const WrittenLease lease = read_lease(data_dir);
+  return is_same_boot(lease.boot, boot_id()) ? lease.until : Instant::never();
 }
 
 // Looks at the lease from time to time. `ended_for`: the one that attempts have been ended for.

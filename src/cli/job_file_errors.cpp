@@ -37,7 +37,6 @@ std::optional<wire::Place> place_of(const Error& error, const json::object& whol
 }
 
 Error with_place(Error error, const json::object& whole, const JobFile& file) {
-  error = about_a_duration(std::move(error));
   const auto place = place_of(error, whole, file);
   if (!place) return file.path.empty() ? error : wire::in_file(std::move(error), file.path);
   error.notes.push_back("in " + file.path + ", " + wire::place_text(*place));
@@ -45,15 +44,6 @@ Error with_place(Error error, const json::object& whole, const JobFile& file) {
 }
 
 }  // namespace
-
-Error about_a_duration(Error error) {
-  const wire::ErrorCode* known = wire::find_error_code("bad-time");
-  const auto hints = wire::hints_of(error);
-  const bool is_untold = known && hints.size() == 1 && hints.front() == known->remedy;
-  if (error.code == "bad-time" && error.pointer != "/not_before" && is_untold)
-    error.hints = {"write a duration: 90s, 30m, 2h, 1d"};
-  return error;
-}
 
 Error everything_wrong(const Error& first, json::object whole, const JobFile& file) {
   Error error = with_place(first, whole, file);

@@ -18,7 +18,4 @@ struct JobFile {
 // and what else is wrong.
 Error everything_wrong(const Error& first, json::object whole, const JobFile& file);
 
-// With a remedy that is about durations, where all that is known of the error is that a time is wrong.
-Error about_a_duration(Error error);
-
 }  // namespace sl::cli

@@ -33,6 +33,7 @@ std::string remark(const json::value& job, const std::set<std::string>& absent) 
   std::string text = fmt::format("{} {:.10g}", text_at(progress, "unit"), number_at(progress, "done"));
   if (value_at(progress, "total").is_number()) text += fmt::format("/{:.10g}", number_at(progress, "total"));
   if (value_at(progress, "loss").is_number()) text += fmt::format("  loss {:.3f}", number_at(progress, "loss"));
+  if (value_at(progress, "loss_is_not_finite") == true) text += "  loss not finite";
   if (value_at(progress, "accuracy").is_number())
     text += fmt::format("  accuracy {:.3f}", number_at(progress, "accuracy"));
   return text;

@@ -111,7 +111,7 @@ int SetCommand::set() const {
     const std::string path = fmt::format("/api/v1/jobs/{}{}", id, dry_run_ ? "?dry_run=true" : "");
     const Result<json::value> job = context.call("PATCH", path, json::serialize(request->body));
     if (!job.ok()) {
-      status = fail(about_a_duration(job.error()));
+      status = fail(job.error());
     } else if (context.as_json) {
       context.print_json(*job);
     } else if (dry_run_) {

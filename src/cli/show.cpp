@@ -327,6 +327,8 @@ void show(const Context& context, const json::value& job) {
       if (value_at(progress, figure).is_number())
         text += fmt::format("{}{} {:.4f}", text.empty() ? "" : ", ", figure, number_at(progress, figure));
     }
+    if (value_at(progress, "loss_is_not_finite") == true)
+      text += text.empty() ? "loss not finite" : ", loss not finite";
     line("Progress", text);
   }
   show_telemetry(value_at(job, "telemetry"));

@@ -27,6 +27,7 @@ std::string ending_text(const Context& context, const json::value& job) {
   for (const std::string& why :
        {text_at(value_at(job, "failure"), "message"), text_at(value_at(job, "reason"), "text")})
     if (!why.empty()) text += "  " + why;
+  if (value_at(value_at(job, "progress"), "loss_is_not_finite") == true) text += "  loss not finite";
   const json::value& accuracy = value_at(value_at(job, "progress"), "accuracy");
   if (accuracy.is_number()) text += fmt::format("  accuracy {:.3f}", accuracy.to_number<double>());
   return text;

@@ -64,10 +64,12 @@ struct Progress {
   std::optional<double> done, total;
   Text unit;
   std::optional<double> epoch, epochs, step, steps, loss, accuracy, rate_per_s;
+  bool loss_is_not_finite = false;  // the latest: infinite, or no number
   std::optional<Time> updated_at;
 };
 BOOST_DESCRIBE_STRUCT(Progress, (),
-                      (done, total, unit, epoch, epochs, step, steps, loss, accuracy, rate_per_s, updated_at))
+                      (done, total, unit, epoch, epochs, step, steps, loss, accuracy, loss_is_not_finite, rate_per_s,
+                       updated_at))
 
 struct Range {
   Time p10, p50, p90;

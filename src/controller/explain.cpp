@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "controller/estimate_views.h"
 #include "controller/views.h"
@@ -40,7 +41,9 @@ std::string placement_text(const Logic& logic, const Job& job) {
   if (!entry) return "";
   const char* or_else = entry->info.preemptive ? ", or where jobs that rank lower made room" : "";
   // What follows a semicolon concerns jobs that share their GPUs.
-  const std::string_view rule = entry->info.placement;
+  const bool is_apart = job.allocation.parts().size() > 1 && entry->info.placement == PolicyInfo().placement;
+  const std::string_view rule =
+      is_apart ? "as few servers as had room for it" : std::string_view(entry->info.placement);
   const std::string_view placement = job.request.shareable ? rule : rule.substr(0, rule.find(';'));
   return fmt::format(", {}{} (policy {})", placement, or_else, policy->name);
 }
@@ -312,6 +315,23 @@ std::string any_of(const Core& core, const std::vector<ServerIndex>& servers) {
   return servers.size() <= named_most ? text : fmt::format("{} or one of {} others", text, servers.size() - named_most);
 }
 
+// "gpu3 or gpu4 returns", "gpu3 is undrained or gpu4 returns": what would let one of them run jobs again.
+std::string any_back(const Core& core, const std::vector<ServerIndex>& servers) {
+  std::map<std::string_view, std::vector<ServerIndex>> by_event;
+  for (const ServerIndex server : servers) {
+    const ServerState state = core.servers()[server].state;
+    const bool is_drained = state == ServerState::draining || state == ServerState::drained;
+    by_event[is_drained                 ? "is undrained"
+             : state == ServerState::up ? "has all its GPUs again"
+                                        : "returns"]
+        .push_back(server);
+  }
+  std::string text;
+  for (const auto& [event, those] : by_event)
+    text += fmt::format("{}{} {}", text.empty() ? "" : " or ", any_of(core, those), event);
+  return text;
+}
+
 // " (jobs 3, 8)", those whose memory is in the way; empty: none is known.
 std::string frozen_jobs_text(const Core& core) {
   std::string ids;
@@ -338,10 +358,7 @@ std::string away_text(const Core& core, const Job& job, int gpus) {
   const std::string lack = any_up ? lack_text(now) + " (of those that are up)" : "no server is up";
   if (now.lack == Lack::containers && awaited.empty())
     return "until a container engine answers again on a server that it may run on: none does now";
-  const bool all_up =
-      std::ranges::all_of(awaited, [&](ServerIndex server) { return core.servers()[server].state == ServerState::up; });
-  const char* const what = all_up ? " has all its GPUs again" : " returns";
-  return fmt::format("until {}: {}", awaited.empty() ? "several servers return" : any_of(core, awaited) + what, lack);
+  return fmt::format("until {}: {}", awaited.empty() ? "several servers return" : any_back(core, awaited), lack);
 }
 
 // Of a job that no server of the cluster can run on as many GPUs as the policy gives it.
@@ -497,8 +514,6 @@ std::string reason_text(const Logic& logic, const Job& asked, ReasonCode reason,
       return is_frozen(job) ? "suspended by its user, where it ran" : "held by its user";
     case ReasonCode::server_down:
       return !logic.core().has_servers() ? "no server has joined yet" : "no server is up";
-    case ReasonCode::draining:
-      return "every server is draining";
     case ReasonCode::quarantined:
       return "no server takes jobs; " + quarantined_text(logic, now);
     case ReasonCode::behind_others:
@@ -520,6 +535,7 @@ std::string reason_text(const Logic& logic, const Job& asked, ReasonCode reason,
       return line + "the free GPUs are used by processes that were not started here" + outsiders_text(logic);
     case ReasonCode::gang_incomplete:
       return line + "only some of its members have GPUs, and none starts before all have";
+    case ReasonCode::draining:
     case ReasonCode::server_away:
       return away_text(logic.core(), job, gpus);
     case ReasonCode::unsatisfiable:

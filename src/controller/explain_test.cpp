@@ -130,6 +130,16 @@ TEST_F(Explain, a_job_that_was_sent_to_a_server_that_went_away_says_so) {
   EXPECT_EQ(shown(1), text);
 }
 
+TEST_F(Explain, a_job_that_waits_for_a_drained_server_says_what_would_help) {
+  hello({}, 2, "b", "t");
+  logic->drain_server("s", {}, "admin", now, [](const Status&) {});
+  logic->on_agent_closed(2, now);
+  settle();
+  submit(1);
+  settle();
+  EXPECT_EQ(shown(1), "until s is undrained or t returns: no server is up");
+}
+
 TEST_F(Explain, in_a_very_long_line_places_are_told_only_to_who_asks_why) {
   submit_lasting(2, 100);
   for (int i = 0; i < 20'001; ++i) submit(1);

@@ -26,6 +26,7 @@ struct Measurements {
   std::int64_t started_us = 0;      // of the current attempt, by its agent's clock
   int epoch_told = 0;               // the last epoch whose loss was reported to the core
   bool is_over_gpu_memory = false;  // and that was recorded
+  bool has_diverged = false;        // its loss was not finite, and that was recorded
   std::optional<double> start_up_s;
   std::optional<std::int64_t> checkpoint_bytes;
   std::optional<double> checkpoint_s;
@@ -39,7 +40,8 @@ struct Measurements {
   void begin(int attempt, JobId neighbour) {
     const double last = meter.last_count();
     if (!meter.begin(attempt, neighbour)) return;
-    start_up_s.reset(), repeated_count.reset(), repeated_s.reset(), epoch_told = 0, is_over_gpu_memory = false;
+    start_up_s.reset(), repeated_count.reset(), repeated_s.reset(), epoch_told = 0,
+                                                                    is_over_gpu_memory = has_diverged = false;
     if (last > 0) stopped_at = last;
   }
   bool is_any() const { return !unit.empty() || checkpoint_bytes; }

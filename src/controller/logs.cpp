@@ -24,8 +24,9 @@ void Logs::on_chunk(SessionId session, const wire::LogChunk& chunk) {
   const std::int64_t job = at->second.job;
   waiting_.erase(at);
   if (chunk.error == "no-such-file")
-    return then(not_found("no-such-file", "the job has left no such file")
-                    .hint("schedulearn files " + std::to_string(job) + " ls"));
+    return then(
+        not_found("no-such-file", chunk.text.empty() ? "the job has left no such file" : "no file: " + chunk.text)
+            .hint("schedulearn files " + std::to_string(job) + " ls"));
   if (chunk.error == "unreadable")
     return then(unavailable("file-unreadable", "the server cannot read it: " + chunk.text));
   if (chunk.error) return then(not_found("output-not-found", "the server has no output of this attempt"));

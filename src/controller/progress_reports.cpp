@@ -40,6 +40,7 @@ std::string progress_json(const wire::Progress& progress) {
                                                     {"steps", number(progress.steps)},
                                                     {"loss", number(progress.loss)},
                                                     {"accuracy", number(progress.accuracy)},
+                                                    {"loss_is_not_finite", progress.loss_is_not_finite},
                                                     {"updated_us", progress.at_us}});
 }
 
@@ -100,9 +101,23 @@ void ProgressReports::on_progress(const std::string& server, const wire::Progres
     event.accuracy = progress.accuracy;
   }
   entry->measuring().begin(job.attempt, neighbour_of(core_, job));
+  note_divergence(*entry, progress, now);
   count(*entry, job, progress);
   note_continuation(*entry, job, now);
   feed_measured(*entry, std::move(event), progress.at_us, now);
+}
+
+// Once an attempt. It goes on: whether that is worth its GPUs is for its user to say.
+void ProgressReports::note_divergence(JobEntry& entry, const wire::Progress& progress, Instant now) {
+  if (!progress.loss_is_not_finite || std::exchange(entry.measuring().has_diverged, true)) return;
+  const bool by_step = progress.step && progress.step_at_us >= progress.epoch_at_us;
+  const std::string where = by_step          ? fmt::format(" at step {:.10g}", *progress.step)
+                            : progress.epoch ? fmt::format(" in epoch {:.10g}", *progress.epoch)
+                                             : "";
+  recorder_.write_event({.at_us = now.us,
+                         .kind = "job.loss_not_finite",
+                         .job_id = entry.row.id,
+                         .text = "its loss is not a finite number" + where});
 }
 
 // Once an attempt that goes on from another one has made its first step: what the interruption has cost.

@@ -23,6 +23,7 @@ class ProgressReports {
   void on_gpus(const std::string& server, const std::vector<wire::GpuReport>& gpus, Instant now);
 
  private:
+  void note_divergence(JobEntry& entry, const wire::Progress& progress, Instant now);
   void note_continuation(JobEntry& entry, const Job& job, Instant now);
   void note_gone(ServerIndex server, int gpu, Instant now);
   void sample_jobs(const Agent& agent, std::int64_t at_us, Instant now);

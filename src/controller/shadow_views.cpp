@@ -7,7 +7,7 @@
 namespace sl::controller {
 namespace {
 
-double seconds(std::int64_t us) { return static_cast<double>(us) * 1e-6; }
+double seconds(std::int64_t us) { return static_cast<double>(us) / 1e6; }
 double total_s(const store::RegretRow& row) { return seconds(row.mean_us) * static_cast<double>(row.jobs); }
 
 answers::FoundRegret view_of(const store::RegretRow& row) {

@@ -9,7 +9,7 @@
 namespace sl::controller {
 namespace {
 
-double in_seconds(std::int64_t us) { return static_cast<double>(us) * 1e-6; }
+double in_seconds(std::int64_t us) { return static_cast<double>(us) / 1e6; }
 
 bool holds_gpus(const std::string& state) {
   return state == "starting" || state == "migrating" || state == "resizing" || state == "stopping";

@@ -85,7 +85,9 @@ std::optional<answers::Progress> progress_view(const store::JobRow& row) {
   progress.epoch = number("epoch"), progress.epochs = number("epochs");
   progress.step = number("step"), progress.steps = number("steps");
   progress.loss = number("loss"), progress.accuracy = number("accuracy");
-  if (progress.done && row.run_us > 0) progress.rate_per_s = *progress.done / (static_cast<double>(row.run_us) * 1e-6);
+  if (const json::value* found = value.get_object().if_contains("loss_is_not_finite"); found && found->is_bool())
+    progress.loss_is_not_finite = found->get_bool();
+  if (progress.done && row.run_us > 0) progress.rate_per_s = *progress.done / (static_cast<double>(row.run_us) / 1e6);
   if (const auto updated = number("updated_us")) progress.updated_at = Time{static_cast<std::int64_t>(*updated)};
   return progress;
 }
@@ -135,7 +137,7 @@ answers::Job job_frame(const Core* core, const JobEntry& entry, Instant now) {
   const JobIndex index = core ? core->find(JobId(row.id)) : JobIndex();
   const Job* live = index.valid() ? &core->job(index) : nullptr;
   const std::int64_t waited_until = row.first_start_us.value_or(row.finished_us.value_or(now.us));
-  const auto seconds = [](std::int64_t us) { return static_cast<double>(us) * 1e-6; };
+  const auto seconds = [](std::int64_t us) { return static_cast<double>(us) / 1e6; };
   answers::Job job;
   job.id = row.id;
   job.name = row.name;

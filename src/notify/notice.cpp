@@ -39,7 +39,7 @@ std::string sentence_about(const store::JobRow& job, const std::string& word) {
   std::string text = fmt::format("Job {} {} {}", job.id, job.name, deed(word));
   if (!job.server.empty() && word == "started") text += " on " + job.server;
   const bool is_over = word == "succeeded" || word == "failed" || word == "cancelled";
-  if (is_over && job.first_start_us) text += " after " + duration_text(static_cast<double>(job.run_us) * 1e-6);
+  if (is_over && job.first_start_us) text += " after " + duration_text(static_cast<double>(job.run_us) / 1e6);
   if (word == "failed" && !job.failure_message.empty()) return text + ": " + job.failure_message;
   if (word == "failed" && job.exit_code) return text + fmt::format(": exit code {}", *job.exit_code);
   if (word == "failed" && job.signal) return text + fmt::format(": signal {}", *job.signal);
@@ -60,7 +60,7 @@ NoticeOfJob about(const store::JobRow& row) {
           {row.submitted_us},
           time_or_none(row.first_start_us),
           time_or_none(row.finished_us),
-          static_cast<double>(row.run_us) * 1e-6};
+          static_cast<double>(row.run_us) / 1e6};
 }
 
 bool is_asked(const std::vector<std::string>& words, const std::vector<std::string>& on) {

@@ -143,13 +143,14 @@ struct Progress {
   std::optional<double> step, steps;     // finished, and in total
   std::optional<double> epoch_loss;      // of the last whole epoch with a loss
   std::optional<double> loss, accuracy;  // the latest, of a step or an epoch
+  bool loss_is_not_finite = false;       // the latest loss is infinite or no number, so `loss` is empty
   std::int64_t epoch_at_us = 0;          // when `epoch` was reported; 0: never
   std::int64_t step_at_us = 0;           // when `step` was
   std::int64_t at_us = 0;                // when the last line was read
 };
 BOOST_DESCRIBE_STRUCT(Progress, (),
-                      (incarnation, epoch, epochs, step, steps, epoch_loss, loss, accuracy, epoch_at_us, step_at_us,
-                       at_us))
+                      (incarnation, epoch, epochs, step, steps, epoch_loss, loss, accuracy, loss_is_not_finite,
+                       epoch_at_us, step_at_us, at_us))
 
 struct Telemetry {
   std::int64_t at_us = 0;

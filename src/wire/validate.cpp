@@ -266,18 +266,22 @@ Status validate_gpus(const JobSpec& spec) {
   return {};
 }
 
+Error bad_duration(const std::string& message) {
+  return invalid("bad-time", message).hint("write a duration: 90s, 30m, 2h, 1d");
+}
+
 Status validate_times(const JobSpec& spec) {
   constexpr double longest_s = 1e10;
   const auto is_bad = [](const std::optional<double>& s) { return s && !(*s > 0 && *s < longest_s); };
   const auto bad_length = [](double s, const std::string& what) {
     return s >= longest_s ? invalid("bad-time", what + " is too long").hint("the longest is 115740d")
-                          : invalid("bad-time", what + " must be above zero");
+                          : bad_duration(what + " must be above zero");
   };
   if (is_bad(spec.time_limit_s)) return bad_length(*spec.time_limit_s, "the time limit").at("/time/limit");
   if (is_bad(spec.estimate_s)) return bad_length(*spec.estimate_s, "the estimate").at("/time/estimate");
-  if (is_bad(spec.deadline_s)) return invalid("bad-time", "the deadline must be in the future").at("/time/deadline");
+  if (is_bad(spec.deadline_s)) return bad_duration("the deadline must be in the future").at("/time/deadline");
   if (!(spec.checkpoint.grace_s >= 0 && spec.checkpoint.grace_s <= 86'400))
-    return invalid("bad-time", "the grace period must be 0 s to 1 day").at("/checkpoint/grace");
+    return bad_duration("the grace period must be 0 s to 1 day").at("/checkpoint/grace");
   return {};
 }
 
@@ -316,9 +320,9 @@ Status validate_interruptions(const JobSpec& spec) {
                            spec.on_partition, {"continue", "stop"});
   if (Status resize = validate_resize(spec); !resize.ok()) return resize;
   if (!(spec.retry.backoff_s >= 0 && spec.retry.backoff_s <= 86'400))
-    return invalid("bad-time", "a retry waits 0 s to 1 day").at("/retry/backoff");
+    return bad_duration("a retry waits 0 s to 1 day").at("/retry/backoff");
   if (spec.checkpoint.every_s && !(*spec.checkpoint.every_s > 0 && *spec.checkpoint.every_s < 1e10))
-    return invalid("bad-time", "the time between checkpoints must be above zero").at("/checkpoint/every");
+    return bad_duration("the time between checkpoints must be above zero").at("/checkpoint/every");
   if (spec.retry.max < 0 || spec.retry.max > 1000)
     return invalid("bad-retry", "retry.max must be 0 to 1000").at("/retry/max");
   const std::vector<std::string_view> ends = {"any",         "exit",  "signal", "out_of_memory", "gpu_error",

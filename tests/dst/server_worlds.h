@@ -68,8 +68,7 @@ class ServerNode::LauncherWorld : public agent::Runtime, public agent::LauncherP
     server_.context_.crash_point();
   }
   void write_lease(Instant until) override {
-    server_.disk_.launcher.lease_boot = server_.boot_id();
-    server_.disk_.launcher.lease_until = until;
+    server_.disk_.launcher.lease = {server_.boot_id(), until};
     server_.context_.crash_point();
   }
   bool was_started(const std::string& key) override { return server_.disk_.outputs.count(key) != 0; }

@@ -165,6 +165,7 @@ export interface ChangedJobProgress {
   steps: number | null;
   loss: number | null;
   accuracy: number | null;
+  loss_is_not_finite: boolean;
   rate_per_s: number | null;
   updated_at: string | null;
 }
@@ -909,6 +910,7 @@ export interface JobInList {
     steps?: number | null;
     loss?: number | null;
     accuracy?: number | null;
+    loss_is_not_finite?: boolean;
     rate_per_s?: number | null;
     updated_at?: string | null;
   } | null;

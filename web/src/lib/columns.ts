@@ -44,7 +44,8 @@ function why(job: Job): string {
 function result({ progress }: Job): string {
   const figure = (name: string, value: number | null | undefined): string =>
     value === null || value === undefined ? '' : `${name} ${Number(value.toPrecision(4))}`;
-  return [figure('loss', progress?.loss), figure('accuracy', progress?.accuracy)].filter(Boolean).join(', ');
+  const loss = progress?.loss_is_not_finite ? 'loss not finite' : figure('loss', progress?.loss);
+  return [loss, figure('accuracy', progress?.accuracy)].filter(Boolean).join(', ');
 }
 
 // Number, name and state are always shown and are more than text; these can be chosen.
