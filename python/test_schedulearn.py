@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 """Tests of the package schedulearn: the job side in a made-up environment, the client against a small server on loopback."""
 
+import datetime
 import decimal
 import http.server
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -26,6 +28,7 @@ class JobSide(unittest.TestCase):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
         self.folder = Path(temporary.name)
+        schedulearn._has_warned = False
 
     def environment(self, **variables):
         """From here to the end of the test the environment is exactly this."""
@@ -97,6 +100,28 @@ class JobSide(unittest.TestCase):
             line.pop("time")
         self.assertEqual(lines, [{"epoch": 1, "loss": 0.5}, {"epoch": 2, "loss": "not finite", "accuracy": "not finite"}])
         schedulearn.resized()  # of no request
+
+    def test_a_number_in_a_list_that_is_not_finite_takes_no_report_with_it(self):
+        metrics = self.folder / "metrics.jsonl"
+        self.environment(SCHEDULEARN_METRICS_FILE=str(metrics))
+        schedulearn.report(epoch=1, loss=0.5, extra={"gradients": [1.0, float("nan")]})
+        self.assertIn('"epoch": 1, "loss": 0.5', metrics.read_text())
+
+    def test_what_a_full_disk_has_left_of_a_line_takes_no_other_with_it_and_is_told_once(self):
+        metrics = self.folder / "metrics.jsonl"
+        self.environment(SCHEDULEARN_METRICS_FILE=str(metrics))
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        self.addCleanup(signal.signal, signal.SIGXFSZ, before)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_FSIZE, limits)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20, limits[1]))
+        with mock.patch("sys.stderr") as stderr:
+            for epoch in range(1, 4):
+                schedulearn.report(epoch=epoch)
+            self.assertEqual("".join(call.args[0] for call in stderr.write.call_args_list).count("not reported"), 1)
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        schedulearn.report(epoch=4)
+        self.assertEqual(json.loads(metrics.read_text().splitlines()[-1])["epoch"], 4)
 
     def test_a_metrics_file_that_cannot_be_written_is_only_a_warning(self):
         self.environment(SCHEDULEARN_METRICS_FILE=str(self.folder / "no" / "such" / "folder"))
@@ -241,6 +266,13 @@ class ClientSide(unittest.TestCase):
         client = self.client((200, {"state": "pending"}), (200, {"state": "running"}), (200, {"state": "failed"}))
         self.assertEqual(client.wait(7, poll_s=0)["state"], "failed")
 
+    def test_wait_outlives_a_restart_of_the_controller(self):
+        client = self.client((200, {"state": "running"}), None, None, None, (503, {"code": "starting"}), (200, {"state": "succeeded"}))
+        self.assertEqual(client.wait(7, poll_s=0)["state"], "succeeded")
+        client = self.client((200, {"state": "running"}), None, None, None)
+        with mock.patch.object(schedulearn, "RESTART_S", 0), self.assertRaises(schedulearn.Unreachable):
+            client.wait(7, poll_s=0)
+
     def test_wait_gives_up_after_its_time(self):
         with self.assertRaisesRegex(TimeoutError, "still running"):
             self.client((200, {"state": "running"})).wait(7, timeout_s=0)
@@ -300,6 +332,27 @@ class ClientSide(unittest.TestCase):
             file.write_text('command = "train.py"\nnot_before = 2026-11-28T01:00:00Z\n')
             self.client((201, {"id": 7})).submit(file)
         self.assertEqual(self.controller.requests[0][3]["not_before"], "2026-11-28T01:00:00Z")
+
+    def test_times_and_paths_travel_as_text_wherever_they_stand(self):
+        begin = datetime.datetime(2026, 11, 28, 1, tzinfo=datetime.timezone.utc)
+        times = {"not_before": begin, "limit": datetime.time(1, 30), "estimate": datetime.timedelta(minutes=90)}
+        self.client((201, {"id": 7})).submit(command="true", time=times, output_dir=Path("/data"))
+        body = self.controller.requests[0][3]
+        self.assertEqual(body["time"], {"not_before": "2026-11-28T01:00:00Z", "limit": "01:30:00", "estimate": "5400.000000s"})
+        self.assertEqual(body["output_dir"], "/data")
+        with self.assertRaisesRegex(TypeError, "not a value of a job's description"):
+            self.client().submit(command="true", gpus=object())
+
+    def test_without_a_snapshot_no_code_is_sent(self):
+        self.client((201, {"id": 7})).submit(command="true", snapshot="none")
+        self.assertEqual([(request[0], request[3]["snapshot"]) for request in self.controller.requests], [("POST", "none")])
+
+    def test_what_is_no_number_of_a_job_is_asked_for_as_it_is(self):
+        client = self.client(*[(404, {"code": "job-not-found"})] * 3)
+        for wrong in ("a b", "ü", "1/logs"):
+            with self.assertRaisesRegex(schedulearn.ApiError, "job-not-found"):
+                client.get(wrong)
+        self.assertEqual([request[1] for request in self.controller.requests], [f"/api/v1/jobs/{path}" for path in ("a%20b", "%C3%BC", "1%2Flogs")])
 
     def test_truth_is_written_as_the_controller_reads_it(self):
         list(self.client((200, {"items": [], "next_cursor": None})).jobs(grouped=True))

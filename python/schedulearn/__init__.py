@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import errno
 import http.client
 import json
 import os
@@ -119,19 +120,31 @@ def report(**values: Any) -> None:
 
     The line also says when it was written (`time`). With several processes (RANK set by torchrun) only the first one
     reports. Numbers may be of any kind (numpy's, tensors, Decimal); of a loss that is not finite, `show` and the job's
-    events say so. Never ends a training: if the metrics file cannot be written, or a value is no JSON, it prints a warning.
+    events say so. Never ends a training: if the metrics file cannot be written, or a value is no JSON, it prints a
+    warning, once until it can again.
     """
+    global _is_cut_off, _has_warned
     path = os.environ.get("SCHEDULEARN_METRICS_FILE")
     if not path or os.environ.get("RANK", "0") != "0":
         return
     try:
         told = {name: _number(value) for name, value in values.items()}
         line = json.dumps({**told, "time": told.get("time", time.time())}) + "\n"
+        written = (("\n" if _is_cut_off else "") + line).encode()
         # One write to a file opened for appending: readers never see half a line mixed with another.
         with open(path, "ab", buffering=0) as file:
-            file.write(line.encode())
+            _is_cut_off = file.write(written) < len(written)
+        if _is_cut_off:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        _has_warned = False
     except Exception as error:  # also what a library's number raises when it is converted
-        print(f"schedulearn: progress not reported: {error}", file=sys.stderr)
+        if not _has_warned:
+            print(f"schedulearn: progress not reported: {error}", file=sys.stderr)
+        _has_warned = True
+
+
+_is_cut_off = False  # a full disk has taken the end of the last line, with its newline
+_has_warned = False  # and no report has succeeded since
 
 
 def _number(value: Any) -> Any:
@@ -214,6 +227,7 @@ def resized() -> None:
 
 FINISHED = frozenset({"succeeded", "failed", "cancelled"})
 DEFAULT_URL = "http://127.0.0.1:5000"
+RESTART_S = 60.0  # what a controller may take to be started again
 
 
 class ApiError(Exception):
@@ -265,7 +279,7 @@ class Client:
         document |= spec
         document["workdir"] = str(folder / Path(document.get("workdir", ".")).expanduser())
         document["env"] = _own_environment() | document.get("env", {})
-        if isinstance(document.get("snapshot"), str):
+        if document.get("snapshot") in ("git", "copy"):
             document["snapshot"] = self._send_code(document["snapshot"], Path(document["workdir"]))
         return self._json("POST", "/jobs", body=document, headers={"Idempotency-Key": str(uuid.uuid4())}, attempts=3)
 
@@ -320,7 +334,7 @@ class Client:
 
     def get(self, job_id: int) -> dict[str, Any]:
         """The job in its current state."""
-        return self._json("GET", f"/jobs/{job_id}", attempts=3)
+        return self._json("GET", self._of(job_id), attempts=3)
 
     def jobs(self, **query: str | int) -> Iterator[dict[str, Any]]:
         """All jobs that match the query (state="running", user="mei", ...), page by page."""
@@ -334,11 +348,11 @@ class Client:
 
     def set(self, job_id: int, **change: int | str) -> dict[str, Any]:
         """Changes `priority`, `gpus` (only while it waits) or `time_limit_s` of a job that has not ended."""
-        return self._json("PATCH", f"/jobs/{job_id}", body=change)
+        return self._json("PATCH", self._of(job_id), body=change)
 
     def cancel(self, job_id: int) -> dict[str, Any]:
         """Requests that the job be stopped."""
-        return self._json("POST", f"/jobs/{job_id}/cancel", body={})
+        return self._json("POST", self._of(job_id, "/cancel"), body={})
 
     def suspend(self, job_id: int, dry_run: bool = False) -> dict[str, Any]:
         """Takes the job's GPUs away until resume(): frozen, stopped at a checkpoint, or out of the queue."""
@@ -362,27 +376,41 @@ class Client:
 
     def _intervene(self, job_id: int, verb: str, body: dict[str, Any], dry_run: bool) -> dict[str, Any]:
         query = {"dry_run": "true"} if dry_run else None
-        return self._json("POST", f"/jobs/{job_id}/{verb}", body=body, query=query)
+        return self._json("POST", self._of(job_id, f"/{verb}"), body=body, query=query)
 
     def wait(self, job_id: int, timeout_s: float | None = None, poll_s: float = 0.5) -> dict[str, Any]:
-        """Waits for the job to end and returns it. Raises TimeoutError if that takes longer than timeout_s."""
+        """Waits for the job to end and returns it. Raises TimeoutError if that takes longer than timeout_s.
+
+        A controller that is being restarted is waited for, a minute at most.
+        """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        while True:
-            document = self.get(job_id)
-            if document["state"] in FINISHED:
-                return document
+        document = self.get(job_id)
+        answered = time.monotonic()
+        while document["state"] not in FINISHED:
             if deadline is not None and time.monotonic() >= deadline:
                 raise TimeoutError(f"job {job_id} is still {document['state']} after {timeout_s:g} s")
             time.sleep(poll_s)
+            try:
+                document = self.get(job_id)
+                answered = time.monotonic()
+            except (Unreachable, ApiError) as error:
+                is_starting = isinstance(error, Unreachable) or error.status == http.HTTPStatus.SERVICE_UNAVAILABLE
+                if not is_starting or time.monotonic() >= answered + RESTART_S:
+                    raise
+        return document
 
     def logs(self, job_id: int) -> str:
         """Everything the job has written so far."""
-        answer = self._send("GET", f"/jobs/{job_id}/logs", headers={"Accept": "text/plain"}, attempts=3)
+        answer = self._send("GET", self._of(job_id, "/logs"), headers={"Accept": "text/plain"}, attempts=3)
         return answer.decode("utf-8", errors="replace")
 
     def diff(self, job_id: int) -> str:
         """What the job's code differs in from its commit, as `git diff` prints it (of a job with snapshot="git")."""
-        return self._send("GET", f"/jobs/{job_id}/diff", attempts=3).decode("utf-8", errors="replace")
+        return self._send("GET", self._of(job_id, "/diff"), attempts=3).decode("utf-8", errors="replace")
+
+    @staticmethod
+    def _of(job_id: int, more: str = "") -> str:
+        return f"/jobs/{urllib.parse.quote(str(job_id), safe='')}{more}"
 
     def _json(self, method: str, path: str, **more: Any) -> dict[str, Any]:
         answer = self._send(method, path, **more)
@@ -400,7 +428,7 @@ class Client:
             request.add_header("Authorization", f"Bearer {self._token}")
         if body is not None:
             is_file = isinstance(body, bytes)
-            request.data = body if is_file else json.dumps(body).encode()
+            request.data = body if is_file else json.dumps(body, default=_as_text).encode()
             request.add_header("Content-Type", "application/octet-stream" if is_file else "application/json")
         for attempt in range(1, attempts + 1):
             try:
@@ -418,10 +446,18 @@ class Client:
 def _read_job_file(path: Path) -> dict[str, Any]:
     import tomllib  # not at the top: a training may run on an older Python, which has none
 
-    document = tomllib.loads(path.read_text(encoding="utf-8"))
-    if isinstance(document.get("not_before"), datetime.datetime):
-        document["not_before"] = document["not_before"].astimezone(datetime.timezone.utc).isoformat().replace("+00:00", "Z")
-    return document
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def _as_text(value: Any) -> str:
+    """What JSON has no kind for, as job files have it in quotation marks: times, local unless they say more, and durations."""
+    if isinstance(value, datetime.datetime):
+        return value.astimezone(datetime.timezone.utc).isoformat().replace("+00:00", "Z")
+    if isinstance(value, datetime.timedelta):
+        return f"{value.total_seconds():.6f}s"
+    if isinstance(value, (datetime.date, datetime.time, os.PathLike)):
+        return str(value)
+    raise TypeError(f"{value!r} is not a value of a job's description")
 
 
 def _own_environment() -> dict[str, str]:

@@ -77,8 +77,8 @@ Status add_costs(const SimulationOptions& options, study::ExperimentSettings& se
   set(mean.stops, mean.stop_s, costs.stop);
   set(mean.starts, again_s, costs.restart);
   // Where no job was frozen, what a policy suspends stops at a checkpoint.
-  mean.freezes > 0 ? set(mean.freezes, mean.freeze_s, costs.suspend) : set(mean.stops, mean.stop_s, costs.suspend);
-  mean.thaws > 0 ? set(mean.thaws, mean.thaw_s, costs.resume) : set(mean.starts, again_s, costs.resume);
+  costs.suspend = mean.freezes > 0 ? std::optional(Duration::seconds(mean.freeze_s)) : std::nullopt;
+  costs.resume = mean.thaws > 0 ? std::optional(Duration::seconds(mean.thaw_s)) : std::nullopt;
   for (Duration* moved : {&costs.migrate, &costs.resize}) set(mean.starts, mean.stop_s + again_s, *moved);
   for (const wire::FamilyCosts& of : measured->families) {
     if (of.has_restart())

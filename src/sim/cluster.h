@@ -25,8 +25,8 @@ struct ServerKind {
 
 // The cost of interrupting a training. It holds its GPUs while it stops and while it comes back.
 struct Costs {
-  Duration stop, restart;    // stopped at a checkpoint, started again
-  Duration suspend, resume;  // in place
+  Duration stop, restart;                   // stopped at a checkpoint, started again
+  std::optional<Duration> suspend, resume;  // in place, on one server; nothing: as a stop and a restart
   Duration migrate, resize;
   friend bool operator==(const Costs&, const Costs&) = default;
 };

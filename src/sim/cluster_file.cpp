@@ -125,8 +125,13 @@ Status read_costs(const json::object& object, Costs& costs) {
   Table table(object, "costs.");
   table.duration("stop", costs.stop);
   table.duration("restart", costs.restart);
-  table.duration("suspend", costs.suspend);
-  table.duration("resume", costs.resume);
+  const auto in_place = [&](const char* key, std::optional<Duration>& cost) {
+    Duration stated{-1};
+    table.duration(key, stated);
+    if (stated.us >= 0) cost = stated;
+  };
+  in_place("suspend", costs.suspend);
+  in_place("resume", costs.resume);
   table.duration("migrate", costs.migrate);
   table.duration("resize", costs.resize);
   return table.done();

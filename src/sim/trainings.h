@@ -89,6 +89,10 @@ inline std::size_t index_of(JobId id) { return static_cast<std::size_t>(id.value
 
 // The time a training takes to continue from its checkpoint: its own figure, else its profile's, else the cluster's.
 Duration restart_cost(const trace::Trace& trace, std::size_t job, const Costs& costs);
+// The time a job takes to stand still where it is, and to go on again there. As on a cluster, only one on a single server
+// can; else it stops, and is started again wherever its allocation is now.
+Duration suspend_cost(const Job& at, const Costs& costs);
+Duration resume_cost(const trace::Trace& trace, std::size_t job, const Job& at, const Costs& costs);
 
 // What policies are told about lengths: the truth. The time left includes what a job still owes for its last
 // interruption if it runs, and what it will owe for continuing if it waits. So a job that was stopped for another is

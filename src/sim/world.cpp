@@ -429,11 +429,11 @@ class World : private Journal, private Fleet {
       case CommandKind::stop:
         return stop(order, cluster_.costs.stop, Answer::Kind::released);
       case CommandKind::suspend:
-        return stop(order, cluster_.costs.suspend, Answer::Kind::suspended);
+        return stop(order, suspend_cost(core_.job(order.index), cluster_.costs), Answer::Kind::suspended);
       case CommandKind::start:
         return start(order, order.resume ? restart_cost(trace_, index_of(order.job), cluster_.costs) : Duration{0});
       case CommandKind::resume:
-        return start(order, cluster_.costs.resume);
+        return start(order, resume_cost(trace_, index_of(order.job), core_.job(order.index), cluster_.costs));
       case CommandKind::migrate:
         return start(order, cluster_.costs.migrate);
       case CommandKind::resize:

@@ -56,10 +56,43 @@ TEST(Costs, of_time_slices_are_paid_each_time) {
   const SimulationResult gratis = run_on(trace, "gandiva", cluster);
   EXPECT_EQ(std::max(finish_s(gratis, 0), finish_s(gratis, 1)), 2000);
   EXPECT_GT(gratis.outcomes[0].preemptions, 5);
-  cluster.costs.restart = cluster.costs.resume = Duration::whole_seconds(1);
+  cluster.costs.restart = Duration::whole_seconds(1);
   const SimulationResult charged = run_on(trace, "gandiva", cluster);
   EXPECT_DOUBLE_EQ(std::max(finish_s(charged, 0), finish_s(charged, 1)), 2000 + charged.gpu_s_lost);
   EXPECT_EQ(charged.gpu_s_lost, charged.outcomes[0].preemptions + charged.outcomes[1].preemptions);
+}
+
+// Without figures of its own it costs what a stop and a restart do, as on a cluster whose jobs are not frozen.
+TEST(Costs, of_a_suspended_job_are_those_of_a_stopped_one_unless_it_goes_on_in_place) {
+  // Where each job was last, and what each that goes on costs.
+  class Charged : public WorldObserver {
+   public:
+    void happened(const WorldEvent& event) override {
+      if (event.kind != WorldEventKind::start && event.kind != WorldEventKind::resume) return;
+      const ServerIndex server = event.gpus->parts().front().server;
+      if (event.kind == WorldEventKind::resume) ++(was_on[event.job] == server ? in_place : elsewhere);
+      was_on[event.job] = server;
+    }
+    std::map<std::size_t, ServerIndex> was_on;
+    int in_place = 0, elsewhere = 0;
+  };
+  const trace::Trace trace = trace_of("a,0,1,1000\nb,0,1,1000\nc,0,1,1000\nd,0,1,100\n");
+  SimulationSettings settings;
+  settings.cluster = Cluster::uniform(2, 1);
+  settings.cluster.costs.stop = Duration::whole_seconds(2),
+  settings.cluster.costs.restart = Duration::whole_seconds(50);
+  for (const bool is_frozen : {false, true}) {
+    Charged charged;
+    settings.observer = &charged;
+    if (is_frozen)
+      settings.cluster.costs.suspend = Duration{0}, settings.cluster.costs.resume = Duration::whole_seconds(1);
+    const SimulationResult result = simulate(trace, std::move(*make_policy("gandiva")), settings);
+    EXPECT_EQ(result.unfinished, 0);
+    EXPECT_GT(charged.in_place, 5);
+    EXPECT_GT(charged.elsewhere, 0);
+    const int resumes = charged.in_place + charged.elsewhere;
+    EXPECT_EQ(result.gpu_s_lost, is_frozen ? charged.in_place + 50 * charged.elsewhere : 52 * resumes);
+  }
 }
 
 TEST(Speed, of_the_servers_gpu_divides_the_length) {

@@ -11,11 +11,13 @@ bool GandivaTurn::slice(JobIndex index, const Job& job) {
     look_again_at(ready_at(job));
     return false;
   }
-  if (is_frozen(job)) return slice_on(index, job, job.last_server);
+  // Where it ran before it goes on in place.
+  if (slice_on(index, job, job.last_server)) return true;
+  if (is_frozen(job)) return false;
   ServerIndex last;
   for (auto at = ripe_.begin(); at != ripe_.end(); ++at) {
     const ServerIndex server = snapshot_.job(std::get<JobIndex>(*at)).allocation.parts().front().server;
-    if (server == last) continue;
+    if (server == last || server == job.last_server) continue;
     last = server;
     if (slice_on(index, job, server)) return true;  // that changed ripe_
   }

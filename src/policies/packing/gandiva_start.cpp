@@ -20,17 +20,22 @@ int GandivaTurn::affinity(ServerIndex server) const {
   return trial_.free().on(server) == at.all() - at.outside - at.unavailable ? 0 : at.affinity;
 }
 
-ServerIndex GandivaTurn::choose_server(const JobRequest& request) const {
+// Where it ran before, since it goes on in place there; else by affinity.
+ServerIndex GandivaTurn::choose_server(const Job& job) const {
   const FreeGpus& free = trial_.free();
+  const JobRequest& request = job.request;
+  const auto has_room = [&](ServerIndex server) {
+    return is_eligible(snapshot_.servers[server], request) && free.fits(server, Demand(request).on(request.gpus)) &&
+           free_for(free, snapshot_.servers, request, server).count() >= request.gpus;
+  };
+  if (job.last_server.valid() && free.is_open(job.last_server) && has_room(job.last_server)) return job.last_server;
   ServerIndex alike, empty, any;
   int alike_free = 0;
   for (int n = request.gpus; n <= free.gpus_per_server_max(); ++n) {
     const IndexSet& bucket = free.with_exactly(n);
     for (std::uint32_t s = bucket.next(); s != IndexSet::none; s = bucket.next(s + 1)) {
       const ServerIndex server(s);
-      if (!is_eligible(snapshot_.servers[server], request) || !free.fits(server, Demand(request).on(request.gpus)) ||
-          free_for(free, snapshot_.servers, request, server).count() < request.gpus)
-        continue;
+      if (!has_room(server)) continue;
       if (!any.valid()) any = server;
       const int size = affinity(server);
       if (size == 0 && (!empty.valid() || server < empty)) empty = server;
@@ -49,7 +54,7 @@ bool GandivaTurn::start_on_free(JobIndex index, const Job& job) {
   std::optional<Allocation> gpus;
   if (is_frozen(job)) {
     gpus = place(trial_.free(), snapshot_.servers, job, request.gpus);
-  } else if (const ServerIndex server = choose_server(request); server.valid()) {
+  } else if (const ServerIndex server = choose_server(job); server.valid()) {
     const GpuSet there = free_for(trial_.free(), snapshot_.servers, request, server);
     gpus = Allocation(server, lowest(snapshot_.servers[server], there, request.gpus));
   }

@@ -67,7 +67,7 @@ class GandivaTurn {
 
   void start(JobIndex index, Allocation gpus);
   bool start_on_free(JobIndex index, const Job& job);
-  ServerIndex choose_server(const JobRequest& request) const;
+  ServerIndex choose_server(const Job& job) const;
   int affinity(ServerIndex server) const;
 
   bool start_by_shrinking(JobIndex index, const Job& job);
