@@ -65,7 +65,12 @@ class Trial:
         done = subprocess.run([self.program, "sim", "run", "--trace", trace, "--servers", servers, "--policy", policy, *given, "--restart-cost", "30", "--max-gpus", "128", "--min-duration", "1s", "--max-duration", "2d", "--json"], capture_output=True, text=True)
         if done.returncode != 0:
             raise SystemExit(f"{policy} on {workload}: {done.stderr}")
-        return json.loads(done.stdout)["results"][0]["avg_jct_s"]
+        result = json.loads(done.stdout)["results"][0]
+        return math.nan if result["unfinished"] else result["avg_jct_s"]
+
+    @staticmethod
+    def text(ratio):
+        return "does not end" if math.isnan(ratio) else f"{ratio:.2f}"
 
     def rows(self, policy, parameter, usual):
         for value in values_besides(parameter):
@@ -81,7 +86,7 @@ class Trial:
                 print(f"| `{policy}` | `{parameter['name']}` = {parameter['default']} | all | " + " | ".join("1" for _ in WORKLOADS) + " |", flush=True)
                 continue
             for value, ratios, _ in rows:
-                print(f"| `{policy}` | `{parameter['name']}` = {parameter['default']} | {value} | " + " | ".join(f"{ratio:.2f}" for ratio in ratios) + " |", flush=True)
+                print(f"| `{policy}` | `{parameter['name']}` = {parameter['default']} | {value} | " + " | ".join(map(self.text, ratios)) + " |", flush=True)
 
 
 def main():

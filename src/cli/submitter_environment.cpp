@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "wire/environment_name.h"
 #include "wire/utf8.h"
 
 namespace sl::cli {
@@ -41,6 +42,7 @@ Status add_variables(json::object& job, const std::vector<std::string>& entries)
   for (const std::string& entry : entries) {
     const std::size_t equals = entry.find('=');
     const std::string name = entry.substr(0, equals);
+    if (Status sound = wire::check_environment_name(name); !sound.ok()) return sound;
     const char* const value = equals == std::string::npos ? std::getenv(name.c_str()) : entry.c_str() + equals + 1;
     if (!value)
       return invalid("bad-env", name + " is not set here, so there is no value to pass on")

@@ -1,5 +1,7 @@
 // What the end of an attempt means for its job: its own end, an interruption, or one that nobody knows.
+#include "controller/explain.h"
 #include "controller/logic_test.h"
+#include "controller/views.h"
 
 namespace sl::controller::test {
 namespace {
@@ -279,6 +281,10 @@ TEST_F(AttemptEndsTest, a_retry_waits_twice_as_long_each_time_also_through_a_res
   tell(report(1, 1, "running"));
   tell(report(1, 1, "exited", 1));
   EXPECT_EQ(state(1), "held");
+  const auto why = explain_view(*logic, *logic->book().find(JobId(1)), now);
+  EXPECT_EQ(why.verdict, "will_run");
+  EXPECT_EQ(why.summary, "job 1 waits: has failed once and is tried again at " +
+                             clock_text((now + Duration::whole_seconds(60)).us, now.us) + " ([retry] backoff)");
   pass(50);
   restart();
   hello();

@@ -9,7 +9,8 @@
 namespace sl::controller {
 
 bool matches_retry(const wire::RetrySpec& retry, const Exit& exit) {
-  if (exit.failure == FailureKind::time_limit) return false;  // it is the job's, so a further attempt would have none left
+  if (exit.failure == FailureKind::time_limit)
+    return false;  // it is the job's, so a further attempt would have none left
   return std::any_of(retry.on.begin(), retry.on.end(), [&](const std::string& on) {
     return on == "any" || on == to_string(exit.failure) || on == fmt::format("exit:{}", exit.exit_code);
   });

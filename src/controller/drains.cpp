@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "controller/damaged_rows.h"
+#include "controller/views.h"
 #include "wire/json.h"
 
 namespace sl::controller {
@@ -14,10 +15,6 @@ namespace {
 constexpr std::string_view drain_prefix = "drain/";  // + the server's name
 
 std::string drain_key(const std::string& server) { return std::string(drain_prefix) + server; }
-
-std::string clock_text(std::int64_t at_us) {
-  return fmt::format("{:%F %H:%M:%S} UTC", fmt::gmtime(static_cast<std::time_t>(at_us / 1'000'000)));
-}
 
 }  // namespace
 
@@ -86,7 +83,7 @@ Result<std::vector<DrainedJob>> Drains::preview(const std::string& server, const
   for (const JobIndex at : jobs_on(server)) {
     const Job& job = core_.job(at);
     const bool resumes = stops_at_checkpoint(job);
-    const std::string until = deadline_us == 0 ? "runs to its end" : "runs on until " + clock_text(deadline_us);
+    const std::string until = deadline_us == 0 ? "runs to its end" : "runs on until " + clock_text(deadline_us, 0);
     const std::string after = resumes ? "then continues elsewhere from its checkpoint" : "then starts anew elsewhere";
     drained.push_back({job.request.id, wanted.stops_jobs && resumes
                                            ? "stops at a checkpoint now and continues elsewhere"
@@ -163,9 +160,9 @@ void Drains::note(const char* kind, const std::string& server, const std::string
 }
 
 std::string drain_text(const Core& core, const Server& server, ServerIndex index, const Drain& drain) {
-  const auto jobs =
-      std::ranges::count_if(core.all_active(), [&](JobIndex job) { return core.job(job).allocation.is_on(index); });
-  const std::string until = drain.deadline_us == 0 || jobs == 0 ? "" : " until " + clock_text(drain.deadline_us);
+  const auto jobs = std::ranges::count_if(jobs_with_processes(core),
+                                          [&](JobIndex job) { return where_it_is(core.job(job)).is_on(index); });
+  const std::string until = drain.deadline_us == 0 || jobs == 0 ? "" : " until " + clock_text(drain.deadline_us, 0);
   return fmt::format("drained by {} since {:%H:%M:%S} UTC{}{}{}{}", drain.by,
                      fmt::gmtime(static_cast<std::time_t>(drain.since_us / 1'000'000)),
                      drain.reason.empty() ? "" : ": " + drain.reason,

@@ -115,11 +115,11 @@ std::optional<answers::Estimate> estimate_view(const Logic& logic, JobIndex inde
       const ReasonCode why = logic.core().explain(index);
       return why != ReasonCode::server_away && why != ReasonCode::unsatisfiable;
     };
-    const bool can_start = !job.set_aside || (!job.request.needs_gpus() && has_server()) || job.group ||
-                           logic.core().awaits_jobs(index);
-    view.text = missing_text(
-        prospects->forecast, known, job.on_hold || job.state == JobState::held, can_start,
-        fmt::format("does not {}; schedulearn why {}", waits ? "start" : "end", job.request.id.value));
+    const bool can_start =
+        !job.set_aside || (!job.request.needs_gpus() && has_server()) || job.group || logic.core().awaits_jobs(index);
+    view.text =
+        missing_text(prospects->forecast, known, job.on_hold || job.state == JobState::held, can_start,
+                     fmt::format("does not {}; schedulearn why {}", waits ? "start" : "end", job.request.id.value));
   }
   return view;
 }

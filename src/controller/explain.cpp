@@ -191,7 +191,7 @@ void explain_waiting(const Logic& logic, JobIndex index, Instant now, answers::E
     text += fmt::format(" ({} member{} of arrays that stand{} in no line yet may come before it)", to_come,
                         to_come == 1 ? "" : "s", to_come == 1 ? "s" : "");
   const bool possible = !core.has_servers() || reason != ReasonCode::unsatisfiable;
-  const bool held = job.on_hold || job.state == JobState::held;
+  const bool held = job.on_hold || reason == ReasonCode::held;
   view.verdict = !possible                                          ? "cannot_run"
                  : held                                             ? "held"
                  : own                                              ? "policy_decides"
@@ -349,8 +349,8 @@ std::string frozen_jobs_text(const Core& core) {
 // Of a job that no server can run now; one that is not here could.
 std::string away_text(const Core& core, const Job& job, int gpus) {
   if (is_frozen(job))
-    return fmt::format("until {} returns: it was frozen there and cannot continue elsewhere",
-                       core.servers()[job.last_server].description.name);
+    return fmt::format("until {}: it was frozen there and cannot continue elsewhere",
+                       any_back(core, {job.last_server}));
   const auto awaited = awaited_servers(core.servers(), job.request, gpus);
   const Verdict now = could_run_now(core.servers(), job.request, gpus);
   const bool any_up =
@@ -490,6 +490,21 @@ std::optional<answers::Ahead> Line::ahead(JobId job) const {
   return place ? std::optional(answers::Ahead{place->position - 1, place->gpus_ahead}) : std::nullopt;
 }
 
+// Of a job that is tried again by itself later.
+std::string backoff_text(const Logic& logic, const Job& job, Instant now) {
+  const JobId id = job.request.id;
+  const Instant until = logic.requeues().until(id);
+  const std::string then = until.is_never() ? "soon" : "at " + clock_text(until.us, now.us);
+  if (logic.requeues().quick_ends(id) == 0)
+    return fmt::format("has failed {} and is tried again {} ([retry] backoff)",
+                       job.failures == 1 ? "once" : fmt::format("{} times", job.failures), then);
+  return fmt::format(
+      "asked to be started again (exit code 75), or was lost by its server, soon after its start, {} of at most {} "
+      "times "
+      "in a row; it is started again {}",
+      logic.requeues().quick_ends(id), Requeues::quick_max, then);
+}
+
 std::string reason_text(const Logic& logic, const Job& asked, ReasonCode reason, const Line* in, Instant now) {
   const Job& job = spokesman(logic.core(), asked);
   const int gpus = logic.core().gpus_least(logic.core().find(job.request.id));
@@ -498,18 +513,14 @@ std::string reason_text(const Logic& logic, const Job& asked, ReasonCode reason,
   const JobId first = in ? in->first(job) : JobId::none();
   const std::string line = place_text(position, first);
   if (is_frozen(job) && !logic.core().ledger().all_free(*job.frozen_on) && reason != ReasonCode::held)
-    return line + "it was frozen, and goes on when the GPUs that it had are free again";
+    return logic.core().servers()[job.last_server].state != ServerState::up
+               ? line + away_text(logic.core(), job, gpus)
+               : line + "it was frozen, and goes on when the GPUs that it had are free again";
   if (is_frozen(job) && !job.request.needs_gpus() && reason == ReasonCode::cpu_or_memory)
     return needs + ", where it was frozen";
   switch (reason) {
     case ReasonCode::retry_backoff:
-      if (logic.requeues().quick_ends(job.request.id) == 0)
-        return fmt::format("has failed {} and waits before it is tried again ([retry] backoff)",
-                           job.failures == 1 ? "once" : fmt::format("{} times", job.failures));
-      return fmt::format(
-          "asked to be started again (exit code 75), or was lost by its server, soon after its start; {} of at most {} "
-          "times in a row",
-          logic.requeues().quick_ends(job.request.id), Requeues::quick_max);
+      return backoff_text(logic, job, now);
     case ReasonCode::held:
       return is_frozen(job) ? "suspended by its user, where it ran" : "held by its user";
     case ReasonCode::server_down:

@@ -20,14 +20,6 @@ namespace {
 
 using State = JobState;
 
-// "20:05:12", with the date if that is another one than that of `beside_us`. UTC.
-std::string clock_text(std::int64_t us, std::int64_t beside_us) {
-  constexpr std::int64_t day_us = 86'400'000'000;
-  const bool same_day = us / day_us == beside_us / day_us;
-  const auto time = fmt::gmtime(static_cast<std::time_t>(us / 1'000'000));
-  return same_day ? fmt::format("{:%H:%M:%S} UTC", time) : fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", time);
-}
-
 std::string span_text(std::int64_t us) { return duration_text(static_cast<double>(us) / 1e6); }
 
 bool holds_gpus(State state) { return is_active(state) && state != State::suspended; }

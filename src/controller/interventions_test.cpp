@@ -1,4 +1,5 @@
 // What users do to their jobs: suspend, resume, migrate, scale.
+#include "controller/drains.h"
 #include "controller/logic_test.h"
 #include "controller/views.h"
 
@@ -125,6 +126,39 @@ TEST_F(FrozenTest, it_stands_where_it_stood_after_a_restart) {
   ask(2, "resume");
   tell(report(3, 1, "exited", 0));
   EXPECT_EQ(world.all<wire::ThawAttempt>().size(), 1u);
+}
+
+TEST_F(FrozenTest, on_a_drained_server_it_is_left_there_and_waits_for_that) {
+  const auto told = reports;
+  hello({}, 2, "b", "b");
+  reports = told;
+  logic->drain_server("s", {}, "mei", now, [](const Status&) {});
+  settle();
+  const ServerIndex server = logic->core().find_server("s");
+  const std::string said =
+      drain_text(logic->core(), logic->core().servers()[server], server, *logic->drains().find("s"));
+  EXPECT_NE(said.find(", 3 jobs are left there"), std::string::npos) << said;
+  tell(report(3, 1, "exited", 0));
+  EXPECT_EQ(ask(2, "resume"), "ok");
+  EXPECT_EQ(job_details_view(*logic, *logic->book().find(JobId(2)), now, true).reason.value().text,
+            "until s is undrained: it was frozen there and cannot continue elsewhere");
+}
+
+TEST_F(FrozenTest, the_time_that_it_stands_still_is_no_part_of_its_speed) {
+  const auto count = [&](double step, std::int64_t second) {
+    wire::Progress told;
+    told.incarnation = report(2, 1, "").incarnation;
+    told.step = step, told.at_us = told.step_at_us = second * 1'000'000;
+    logic->on_agent_message(1, told, now);
+    settle();
+  };
+  count(10, 1'000);  // from before it stood still, told afterwards
+  tell(report(3, 1, "exited", 0));
+  ask(2, "resume");
+  tell(report(2, 1, "running"));
+  count(20, 1'100);
+  count(50, 1'103);
+  EXPECT_DOUBLE_EQ(logic->book().find(JobId(2))->measured->meter.per_s().value(), 10);
 }
 
 TEST_F(FrozenTest, one_that_runs_though_it_should_not_is_frozen_again) {

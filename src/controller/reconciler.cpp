@@ -249,8 +249,11 @@ bool Reconciler::apply_report(const std::string& server, const wire::AttemptRepo
     return true;
   }
   const bool stands_still = report.state == "frozen";
-  if (job.state == JobState::starting && has_started(report) && !stands_still)
+  if (job.state == JobState::starting && has_started(report) && !stands_still) {
+    // A report from before it stood still may have come meanwhile.
+    if (job.resumes && entry->measured) entry->measured->meter.begin_again();
     engine_.feed(AttemptStarted{id, job.attempt}, now);
+  }
   if (resizes_in_place(*entry, job) && report.state == "running" &&
       report.gpus == indexes_of(job.target.parts().front().gpus)) {
     if (entry->measured) entry->measured->meter.begin_again();

@@ -46,6 +46,11 @@ std::vector<JobId> Requeues::take_due(Instant now) {
   return due;
 }
 
+Instant Requeues::until(JobId job) const {
+  const auto at = jobs_.find(job);
+  return at == jobs_.end() ? Instant::never() : at->second.until;
+}
+
 int Requeues::quick_ends(JobId job) const {
   const auto at = jobs_.find(job);
   return at == jobs_.end() ? 0 : at->second.quick_ends;

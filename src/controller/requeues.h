@@ -35,6 +35,8 @@ class Requeues {
   // Held jobs whose time has come.
   std::vector<JobId> take_due(Instant now);
   int quick_ends(JobId job) const;
+  // Until when the job is held; never: it is not.
+  Instant until(JobId job) const;
 
  private:
   static Duration wait_after(int quick_ends);

@@ -71,7 +71,8 @@ answers::Attempt attempt_view(const store::PlacementRow& row) {
   return attempt;
 }
 
-std::optional<answers::Progress> progress_view(const store::JobRow& row) {
+// `run_s`: how long it has run in all.
+std::optional<answers::Progress> progress_view(const store::JobRow& row, double run_s) {
   const json::value value = row.progress_json.empty() ? json::value() : parsed(row.progress_json);
   if (!value.is_object()) return std::nullopt;
   const auto number = [&](const char* key) {
@@ -87,7 +88,7 @@ std::optional<answers::Progress> progress_view(const store::JobRow& row) {
   progress.loss = number("loss"), progress.accuracy = number("accuracy");
   if (const json::value* found = value.get_object().if_contains("loss_is_not_finite"); found && found->is_bool())
     progress.loss_is_not_finite = found->get_bool();
-  if (progress.done && row.run_us > 0) progress.rate_per_s = *progress.done / (static_cast<double>(row.run_us) / 1e6);
+  if (progress.done && run_s > 0) progress.rate_per_s = *progress.done / run_s;
   if (const auto updated = number("updated_us")) progress.updated_at = Time{static_cast<std::int64_t>(*updated)};
   return progress;
 }
@@ -129,6 +130,13 @@ std::optional<answers::Exit> exit_view(const store::JobRow& row) {
 
 std::string rfc3339(std::int64_t us) { return wire::time_text(us); }
 
+std::string clock_text(std::int64_t us, std::int64_t beside_us) {
+  constexpr std::int64_t day_us = 86'400'000'000;
+  const bool same_day = us / day_us == beside_us / day_us;
+  const auto time = fmt::gmtime(static_cast<std::time_t>(us / 1'000'000));
+  return same_day ? fmt::format("{:%H:%M:%S} UTC", time) : fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", time);
+}
+
 namespace {
 
 // Everything but the specification, whose place is kept. `core`: null for a job that has ended.
@@ -159,7 +167,7 @@ answers::Job job_frame(const Core* core, const JobEntry& entry, Instant now) {
   job.migrations = row.migrations;
   job.preemptions = row.preemptions;
   job.resizes = row.resizes;
-  job.progress = progress_view(row);
+  job.progress = progress_view(row, job.run_s);
   job.exit = exit_view(row);
   job.failure = failure_view(row);
   return job;

@@ -14,6 +14,8 @@ namespace sl::controller {
 class Line;  // explain.h
 
 std::string rfc3339(std::int64_t us);  // UTC, milliseconds: 2026-11-20T22:15:03.120Z
+// "20:05:12 UTC", with the date if that is another one than that of `beside_us`.
+std::string clock_text(std::int64_t us, std::int64_t beside_us);
 
 // `may_see_env`: the reader is the owner or an admin; for others `spec.env` is null, and `snapshot.id` and
 // `snapshot.diff` are empty. `line`: null if the reason for which it waits need not tell its place in line.

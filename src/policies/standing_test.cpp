@@ -78,7 +78,7 @@ TEST(Standing, optimus_and_coach_tell_what_a_gpu_more_would_save) {
 }
 
 TEST(Standing, gandiva_tells_whose_turn_it_is) {
-  Cluster cluster({1}, "gandiva");
+  Cluster cluster({1}, "gandiva", {{"slice_s", "60"}});
   JobRequest request = gpus(1);
   request.capability = Capability::checkpoint;
   cluster.submit(1, request).at(30).submit(2, request);

@@ -178,10 +178,10 @@ TEST(Standstill, is_not_a_slice_that_is_longer_than_its_cost) {
   EXPECT_EQ(result.unfinished, 0);
 }
 
-// Slices of 60 s, and coming back takes longer.
+// Slices of 600 s, and coming back takes longer.
 TEST(Standstill, names_the_jobs_of_a_built_in_policy) {
   SimulationSettings settings = one_gpu(0);
-  settings.cluster.costs.resume = Duration::whole_seconds(100);
+  settings.cluster.costs.restart = Duration::whole_seconds(1000);
   const SimulationResult result =
       simulate(trace_of("a,0,1,10000\nb,0,1,10000\n"), std::move(*make_policy("gandiva")), settings);
   EXPECT_EQ(result.unfinished, 2);

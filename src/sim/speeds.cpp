@@ -62,9 +62,11 @@ double Speeds::undisturbed(const Job& job, const ServerGpus& part) const {
     double on_this = 0;
     bool taken = false;
     for (const JobIndex tenant : core_.ledger().tenants()[part.server][static_cast<std::size_t>(gpu)].jobs.items()) {
-      if (tenant == self) continue;
+      const Job& other = core_.job(tenant);
+      const bool stands_by = other.state == JobState::starting && other.gpus_awaited > 0;
+      if (tenant == self || stands_by) continue;
       taken = true;
-      on_this += share_of(core_.job(tenant));
+      on_this += share_of(other);
       if (part.gpus.has(gpu)) neighbour = tenant;
     }
     if (part.gpus.has(gpu)) {

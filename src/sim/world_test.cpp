@@ -51,14 +51,14 @@ TEST(Costs, stopping_holds_the_gpus_meanwhile) {
 }
 
 TEST(Costs, of_time_slices_are_paid_each_time) {
-  const trace::Trace trace = trace_of("a,0,1,1000\nb,0,1,1000\n");
+  const trace::Trace trace = trace_of("a,0,1,10000\nb,0,1,10000\n");
   Cluster cluster = Cluster::uniform(1, 1);
   const SimulationResult gratis = run_on(trace, "gandiva", cluster);
-  EXPECT_EQ(std::max(finish_s(gratis, 0), finish_s(gratis, 1)), 2000);
+  EXPECT_EQ(std::max(finish_s(gratis, 0), finish_s(gratis, 1)), 20000);
   EXPECT_GT(gratis.outcomes[0].preemptions, 5);
   cluster.costs.restart = Duration::whole_seconds(1);
   const SimulationResult charged = run_on(trace, "gandiva", cluster);
-  EXPECT_DOUBLE_EQ(std::max(finish_s(charged, 0), finish_s(charged, 1)), 2000 + charged.gpu_s_lost);
+  EXPECT_DOUBLE_EQ(std::max(finish_s(charged, 0), finish_s(charged, 1)), 20000 + charged.gpu_s_lost);
   EXPECT_EQ(charged.gpu_s_lost, charged.outcomes[0].preemptions + charged.outcomes[1].preemptions);
 }
 
@@ -76,7 +76,7 @@ TEST(Costs, of_a_suspended_job_are_those_of_a_stopped_one_unless_it_goes_on_in_p
     std::map<std::size_t, ServerIndex> was_on;
     int in_place = 0, elsewhere = 0;
   };
-  const trace::Trace trace = trace_of("a,0,1,1000\nb,0,1,1000\nc,0,1,1000\nd,0,1,100\n");
+  const trace::Trace trace = trace_of("a,0,1,10000\nb,0,1,10000\nc,0,1,10000\nd,0,1,1000\n");
   SimulationSettings settings;
   settings.cluster = Cluster::uniform(2, 1);
   settings.cluster.costs.stop = Duration::whole_seconds(2),
@@ -99,6 +99,18 @@ TEST(Speed, of_the_servers_gpu_divides_the_length) {
   Cluster cluster = Cluster::uniform(1, 4);
   cluster.kinds.front().speed = 2;
   EXPECT_EQ(finish_s(run_on(trace_of("a,0,2,100\n"), "fifo", cluster), 0), 50);
+}
+
+// b takes c's two GPUs and a free one at 100, and begins once c has stopped, at 600. Beside c's two, a runs at half speed
+// (300 of its 1000 s until then), beside b's three at 0.4 (60 s while b takes 150), and then beside c's again.
+TEST(Speed, is_not_lowered_by_gpus_that_only_wait_for_others) {
+  const trace::Trace trace = trace_of("a,0,1,1000,9\nc,0,2,1000,0\nb,100,3,100,5\n", ",priority");
+  Cluster cluster = Cluster::uniform(1, 4);
+  cluster.costs.stop = Duration::whole_seconds(500);
+  cluster.interference.server_slowdown = 0.5;
+  const SimulationResult result = run_on(trace, "priority", cluster);
+  EXPECT_NEAR(finish_s(result, 2), 750, 0.01);
+  EXPECT_NEAR(finish_s(result, 0), 2030, 0.01);
 }
 
 TEST(Speed, of_an_elastic_job_follows_its_gpus) {

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include "base/check.h"
@@ -127,10 +128,13 @@ bool write_plain(std::FILE* file, std::string_view text) {
   return std::fflush(file) == 0 && written;
 }
 
-// Level 5 is twice as fast as 6 for 2 % more bytes (measured on Philly, November 2026).
-bool write_gzip(const std::string& path, std::string_view text) {
-  gzFile file = gzopen(path.c_str(), "wb5");
-  if (!file) return false;
+// Level 5 is twice as fast as 6 for 2 % more bytes (measured on Philly, November 2026). Closes the file.
+bool write_gzip(int fd, std::string_view text) {
+  gzFile file = gzdopen(fd, "wb5");
+  if (!file) {
+    ::close(fd);
+    return false;
+  }
   bool good = true;
   for (std::size_t at = 0; good && at < text.size();) {
     const std::size_t n = std::min<std::size_t>(text.size() - at, 1 << 20);
@@ -140,6 +144,17 @@ bool write_gzip(const std::string& path, std::string_view text) {
   return gzclose(file) == Z_OK && good;
 }
 
+bool write_all(int fd, bool zipped, std::string_view text) {
+  if (zipped) return write_gzip(fd, text);
+  std::FILE* file = ::fdopen(fd, "wb");
+  const bool written = write_plain(file, text);
+  return std::fclose(file) == 0 && written;
+}
+
+Error cannot_write(const std::string& path) {
+  return denied("cannot-write", "cannot write " + path + ": " + std::strerror(errno));
+}
+
 }  // namespace
 
 Status write_text(const std::string& path, std::string_view text) {
@@ -147,13 +162,22 @@ Status write_text(const std::string& path, std::string_view text) {
     if (write_plain(stdout, text)) return {};
     return denied("cannot-write", "standard output accepts no more data");
   }
-  const std::string part = path + ".part";
-  std::FILE* file = std::fopen(part.c_str(), "wb");
-  if (!file) return denied("cannot-write", "cannot write " + path + ": " + std::strerror(errno));
-  bool good = path.ends_with(".gz") || write_plain(file, text);
-  good = std::fclose(file) == 0 && good;
-  if (path.ends_with(".gz")) good = good && write_gzip(part, text);
-  if (good && std::rename(part.c_str(), path.c_str()) == 0) return {};
+  const bool zipped = path.ends_with(".gz");
+  struct stat there {};
+  const bool is_there = ::stat(path.c_str(), &there) == 0;
+  if (is_there && !S_ISREG(there.st_mode)) {  // a device or a pipe is written to; a directory cannot be
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return cannot_write(path);
+    return write_all(fd, zipped, text) ? Status() : denied("cannot-write", "could not write all to " + path);
+  }
+  std::error_code unresolved;
+  std::string whole = std::filesystem::weakly_canonical(path, unresolved).string();  // where links lead
+  if (unresolved) whole = path;
+  const std::string part = whole + "." + std::to_string(::getpid()) + ".part";
+  const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0) return cannot_write(path);
+  if (is_there) ::fchmod(fd, there.st_mode & 0777);
+  if (write_all(fd, zipped, text) && std::rename(part.c_str(), whole.c_str()) == 0) return {};
   std::remove(part.c_str());
   return unavailable("disk-full", "could not write all of " + path);
 }

@@ -1,10 +1,13 @@
 #include "trace/trace.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -443,7 +446,25 @@ TEST_F(Files, appear_only_when_they_are_whole) {
   EXPECT_EQ(write_text(path("no/such/folder.csv"), "x").error().code, "cannot-write");
   EXPECT_FALSE(write_text("/dev/full/x", "x").ok());
   ASSERT_TRUE(write_text(path("t.csv"), "x").ok());
-  EXPECT_FALSE(std::filesystem::exists(path("t.csv.part")));
+  EXPECT_EQ(write_text(path(""), "x").error().code, "cannot-write");
+  const auto files = std::filesystem::directory_iterator(path(""));
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
+}
+
+TEST_F(Files, are_written_where_links_lead_and_devices_stay_what_they_are) {
+  std::filesystem::create_symlink("real.csv", path("link.csv"));
+  for (const char* text : {"first", "second"}) {
+    ASSERT_TRUE(write_text(path("link.csv"), text).ok());
+    EXPECT_TRUE(std::filesystem::is_symlink(path("link.csv")));
+    EXPECT_EQ(*read_text(path("real.csv")), text);
+  }
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  const int reader = ::open(path("pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_TRUE(write_text(path("pipe"), "through").ok());
+  std::array<char, 16> got{};
+  EXPECT_EQ(::read(reader, got.data(), got.size()), 7);
+  ::close(reader);
+  EXPECT_TRUE(std::filesystem::is_fifo(path("pipe")));
 }
 
 // ---- Properties ----

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/suggest.h"
+#include "wire/environment_name.h"
 #include "wire/intervention.h"
 #include "wire/job_spec.h"
 #include "wire/members.h"
@@ -125,10 +126,7 @@ Status validate_start(const JobSpec& spec) {
         .at("/launch");
   }
   for (const auto& [name, value] : spec.env) {
-    if (name.empty() || name.find_first_of("= ") != std::string::npos || has_control_characters(name))
-      return invalid("bad-env", "'" + name + "' is no name of an environment variable")
-          .hint("a name without spaces, = and control characters: --env LEARNING_RATE=0.1")
-          .at("/env");
+    if (Status sound = check_environment_name(name); !sound.ok()) return Error(sound.error()).at("/env");
   }
   return {};
 }

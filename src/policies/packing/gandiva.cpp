@@ -78,7 +78,8 @@ PolicyEntry gandiva_entry() {
   info.name = "gandiva";
   info.title = "Gandiva";
   info.summary =
-      "Jobs take turns on the GPUs in slices of a minute; they are moved together, packed onto shared GPUs and grown "
+      "Jobs take turns on the GPUs in slices of ten minutes; they are moved together, packed onto shared GPUs and "
+      "grown "
       "into idle ones.";
   info.good_for = "early results of many jobs at once; exploring hyperparameters";
   info.weak_for = "mean completion time of jobs of similar length; jobs that are slow to suspend";
@@ -97,7 +98,7 @@ PolicyEntry gandiva_entry() {
        0,
        {"slicing", "epoch_ring"},
        "slicing: the paper's mechanisms; epoch_ring: the report's version, one epoch at a time"},
-      {"slice_s", ParameterType::number, "s", "60", 1, 86400, {}, "how long a job runs before it makes room"},
+      {"slice_s", ParameterType::number, "s", "600", 1, 86400, {}, "how long a job runs before it makes room"},
       switch_parameter("packing", "whether jobs that allow it share GPUs"),
       switch_parameter("migration", "whether running jobs are moved to make room"),
       switch_parameter("grow_shrink", "whether jobs that can be resized use idle GPUs of their server"),

@@ -12,8 +12,10 @@ using test::elastic;
 using test::gpus;
 using test::Workload;
 
+const GivenParameters paper = {{"slice_s", "60"}};
+
 TEST(Gandiva, two_jobs_on_one_gpu_take_turns) {
-  Cluster cluster({1}, "gandiva");
+  Cluster cluster({1}, "gandiva", paper);
   Workload load(cluster);
   load.job(1, 0, 120, gpus(1)).job(2, 0, 120, gpus(1)).run();
   EXPECT_EQ(load.ended(1), 180);
@@ -111,7 +113,7 @@ void tell_speed(Cluster& cluster, std::int64_t id, std::int64_t neighbour, doubl
 }
 
 TEST(GandivaPacking, packs_where_memory_suffices_and_takes_a_slow_pair_apart_for_good) {
-  Cluster cluster({1}, "gandiva");
+  Cluster cluster({1}, "gandiva", paper);
   cluster.with_gpu_memory(10);
   cluster.submit(1, packable(4)).submit(2, packable(7));
   EXPECT_EQ(cluster.state(2), JobState::pending);  // 11 of 10
@@ -132,7 +134,7 @@ TEST(GandivaPacking, packs_where_memory_suffices_and_takes_a_slow_pair_apart_for
 // Both need 6 of 10 bytes: a job is sliced only if its memory goes with it.
 TEST(Gandiva, a_job_whose_memory_the_next_one_needs_is_stopped_at_a_checkpoint_and_not_frozen) {
   for (const bool has_checkpoints : {true, false}) {
-    Cluster cluster({1}, "gandiva");
+    Cluster cluster({1}, "gandiva", paper);
     cluster.with_gpu_memory(10);
     for (const int id : {1, 2}) {
       JobRequest request = has_checkpoints ? elastic(1, 1) : test::freezable(1);
@@ -148,7 +150,7 @@ TEST(Gandiva, a_job_whose_memory_the_next_one_needs_is_stopped_at_a_checkpoint_a
 }
 
 TEST(GandivaPacking, a_pair_separates_as_soon_as_there_are_gpus_that_nobody_waits_for) {
-  Cluster cluster({2}, "gandiva");
+  Cluster cluster({2}, "gandiva", paper);
   cluster.with_gpu_memory(10);
   cluster.submit(1, packable(4)).submit(2, packable(9)).submit(3, packable(4));
   EXPECT_EQ(cluster.where(3), "0:0");
@@ -159,7 +161,7 @@ TEST(GandivaPacking, a_pair_separates_as_soon_as_there_are_gpus_that_nobody_wait
 
 // 2 + 2 free on two servers of 4, with jobs of 2 on each: one moves, and 4 fit.
 TEST(Gandiva, jobs_move_together_to_make_room_for_a_wide_one) {
-  Cluster cluster({4, 4}, "gandiva");
+  Cluster cluster({4, 4}, "gandiva", paper);
   cluster.submit(1, elastic(2, 2)).submit(2, elastic(2, 2)).submit(3, elastic(2, 2)).submit(4, elastic(2, 2));
   cluster.finish(1).finish(3).at(61).submit(5, gpus(4));
   EXPECT_EQ(cluster.state(5), JobState::running);
@@ -169,7 +171,7 @@ TEST(Gandiva, jobs_move_together_to_make_room_for_a_wide_one) {
 }
 
 TEST(Gandiva, servers_are_dedicated_to_a_size_as_long_as_there_are_empty_ones) {
-  Cluster cluster({4, 4, 4}, "gandiva");
+  Cluster cluster({4, 4, 4}, "gandiva", paper);
   cluster.submit(1, gpus(1)).submit(2, gpus(2)).submit(3, gpus(1)).submit(4, gpus(2));
   EXPECT_EQ(cluster.where(1), "0:0");
   EXPECT_EQ(cluster.where(2), "1:0,1");
@@ -178,7 +180,7 @@ TEST(Gandiva, servers_are_dedicated_to_a_size_as_long_as_there_are_empty_ones) {
 }
 
 TEST(Gandiva, grows_into_idle_gpus_and_gives_them_back_at_once) {
-  Cluster cluster({4}, "gandiva");
+  Cluster cluster({4}, "gandiva", paper);
   JobRequest request = elastic(1, 4);
   request.gpus = 2;
   cluster.submit(1, request);
@@ -193,7 +195,7 @@ TEST(Gandiva, grows_into_idle_gpus_and_gives_them_back_at_once) {
 TEST(Gandiva, where_jobs_cannot_be_suspended_they_are_stopped_at_a_checkpoint) {
   CoreSettings live;
   live.abilities = {.suspend = false, .freeze = false, .migrate = false, .resize = false};
-  Cluster cluster({1}, Cluster::make("gandiva"), live);
+  Cluster cluster({1}, Cluster::make("gandiva", paper), live);
   cluster.submit(1, elastic(1, 1)).submit(2, elastic(1, 1)).at(60).turn();
   EXPECT_EQ(cluster.state(1), JobState::pending);
   EXPECT_EQ(cluster.state(2), JobState::running);

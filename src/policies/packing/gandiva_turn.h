@@ -19,7 +19,7 @@ namespace sl {
 struct GandivaSettings {
   bool epoch_ring = false;
   bool packing = true, migration = true, grow_shrink = true;
-  Duration slice = Duration::whole_seconds(60);
+  Duration slice = Duration::whole_seconds(600);  // the paper: 60 s, with continuations that take a tenth of one
   Duration grow_idle = Duration::whole_seconds(60);
   Duration restart_cost = Duration::whole_seconds(30);
 };
