@@ -80,13 +80,11 @@ JobIndex Partners::take(const Snapshot& snapshot, const Job& job) {
   return JobIndex::none();
 }
 
-std::vector<PackedPair> packed_pairs(const Snapshot& snapshot) {
+std::vector<PackedPair> packed_pairs(const Snapshot& snapshot, const std::vector<JobIndex>& sharing) {
   std::map<std::pair<ServerIndex, int>, JobIndex> first_on;  // by server and lowest GPU
   std::vector<PackedPair> pairs;
-  for (const JobIndex index : snapshot.active) {
+  for (const JobIndex index : sharing) {
     const Job& job = snapshot.job(index);
-    if (job.state != JobState::running || !job.request.shareable || !are_shared(snapshot.tenants, job.allocation))
-      continue;
     const ServerGpus& part = job.allocation.parts().front();
     const auto [other, is_first] = first_on.try_emplace({part.server, part.gpus.lowest()}, index);
     if (is_first) continue;
@@ -98,7 +96,7 @@ std::vector<PackedPair> packed_pairs(const Snapshot& snapshot) {
 }
 
 void GandivaTurn::unpack() {
-  for (const auto& [earlier, later] : packed_pairs(snapshot_)) {
+  for (const auto& [earlier, later] : packed_pairs(snapshot_, sharing_)) {
     const auto gain = packing_gain(snapshot_.job(earlier), snapshot_.job(later));
     if (!gain || *gain > 1) continue;
     decided(later);
@@ -107,7 +105,7 @@ void GandivaTurn::unpack() {
 }
 
 void GandivaTurn::spread() {
-  for (const auto& [earlier, later] : packed_pairs(snapshot_)) {
+  for (const auto& [earlier, later] : packed_pairs(snapshot_, sharing_)) {
     const Job& job = snapshot_.job(later);
     if (changed_.contains(earlier) || changed_.contains(later) || !is_movable(job) || !job.request.migratable) continue;
     JobRequest alike = job.request;

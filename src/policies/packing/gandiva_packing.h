@@ -33,6 +33,6 @@ class Partners {
 struct PackedPair {
   JobIndex earlier, later;
 };
-std::vector<PackedPair> packed_pairs(const Snapshot& snapshot);
+std::vector<PackedPair> packed_pairs(const Snapshot& snapshot, const std::vector<JobIndex>& sharing);
 
 }  // namespace sl

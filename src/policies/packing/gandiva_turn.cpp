@@ -10,8 +10,8 @@ bool is_sliceable(const Job& job) { return job.state == JobState::running && may
 
 }  // namespace
 
-Duration gandiva_quantum(const View& view, const GandivaSettings& settings, const Job& job) {
-  if (!settings.epoch_ring || !job.request.model || !job.request.model->epochs_total) return settings.slice;
+Duration gandiva_epoch(const View& view, const GandivaSettings& settings, const Job& job) {
+  if (!job.request.model || !job.request.model->epochs_total) return settings.slice;
   const Figure whole = view.estimates.run_time_s(job, job.request.gpus);
   const int epochs = *job.request.model->epochs_total;
   return whole.known() && whole.value > 0 && epochs > 0 ? Duration::seconds(whole.value / epochs) : settings.slice;
@@ -23,7 +23,15 @@ Instant gandiva_ready_at(const View& view, const GandivaSettings& settings, cons
 
 GandivaTurn::GandivaTurn(const GandivaSettings& settings, const Snapshot& snapshot, Plan& plan)
     : settings_(settings), snapshot_(snapshot), plan_(plan), trial_(snapshot.free) {
-  for (const JobIndex index : snapshot.active) note(index);
+  constexpr std::size_t ahead = 8;  // jobs: those between are read while these are on their way from memory
+  for (std::size_t i = 0; i < snapshot.active.size(); ++i) {
+    if (i + ahead < snapshot.active.size()) {
+      const Job& next = snapshot.job(snapshot.active[i + ahead]);
+      __builtin_prefetch(&next.request);
+      __builtin_prefetch(&next.state);
+    }
+    note(snapshot.active[i]);
+  }
   std::sort(movable_.begin(), movable_.end(), [&](JobIndex a, JobIndex b) { return ran_longer(a, b); });
 }
 
@@ -38,13 +46,18 @@ bool GandivaTurn::serve(JobIndex index) {
 
 void GandivaTurn::note(JobIndex index) {
   const Job& job = snapshot_.job(index);
-  if (!is_sliceable(job) || has_tenants_besides(snapshot_, job) || !all_usable(snapshot_, job.allocation)) {
+  const bool shares = has_tenants_besides(snapshot_, job);
+  if (shares && job.state == JobState::running) sharing_.push_back(index);
+  if (!is_sliceable(job) || shares) {
     if (job.request.preemptible && job.state != JobState::running) look_again_at(snapshot_.now + quantum(job));
     return;
   }
-  if (is_movable(job) && job.allocation.count() > job.request.gpus && may_stay_on(snapshot_, job, job.allocation))
-    grown_.push_back(index);
   const Instant ripe = job.last_start + quantum(job);
+  const bool may_grow = job.request.gpus_max > job.request.gpus;
+  const bool is_grown = may_grow && is_movable(job) && job.allocation.count() > job.request.gpus;
+  if (ripe > snapshot_.now && !is_grown) return look_again_at(ripe);  // most of them
+  if (!all_usable(snapshot_, job.allocation)) return;
+  if (is_grown && may_stay_on(snapshot_, job, job.allocation)) grown_.push_back(index);
   if (ripe > snapshot_.now) return look_again_at(ripe);
   if (is_movable(job) && job.request.migratable && job.request.single_server()) movable_.push_back(index);
   ripe_.emplace(job.last_start, job.request.id, index);

@@ -25,7 +25,10 @@ struct GandivaSettings {
 };
 
 // How long a job runs before it makes room for others.
-Duration gandiva_quantum(const View& view, const GandivaSettings& settings, const Job& job);
+Duration gandiva_epoch(const View& view, const GandivaSettings& settings, const Job& job);
+inline Duration gandiva_quantum(const View& view, const GandivaSettings& settings, const Job& job) {
+  return settings.epoch_ring ? gandiva_epoch(view, settings, job) : settings.slice;
+}
 // The time from which a waiting job may claim a slice.
 Instant gandiva_ready_at(const View& view, const GandivaSettings& settings, const Job& job);
 
@@ -101,6 +104,7 @@ class GandivaTurn {
   const Snapshot& snapshot_;
   Plan& plan_;
   Trial trial_;
+  std::vector<JobIndex> sharing_;                        // run on GPUs of others too
   std::vector<JobIndex> movable_;                        // may be migrated; those that ran longest first
   std::vector<JobIndex> grown_;                          // have more than they asked for
   std::set<std::tuple<Instant, JobId, JobIndex>> ripe_;  // have had their slice; those that ran longest first
