@@ -306,7 +306,7 @@ class Runner {
     const TraceSlot::Facts facts = task.slot->facts(settings_.cluster);
     row.load = facts.load;
     // A training of Pollux's may be faster where it runs than on the servers that its length was computed for.
-    if (row.metrics.unfinished + row.metrics.failed == 0 && settings_.semantics != "pollux") row.bounds = facts.bounds;
+    if (row.metrics.has_all_jobs() && settings_.semantics != "pollux") row.bounds = facts.bounds;
     if (!jobs_path.empty()) {
       if (Status written = write_jobs(jobs_path, **trace, *result); !written.ok()) return written;
     }

@@ -30,6 +30,8 @@ struct Metrics {
   double preemptions = 0, resizes = 0, migrations = 0, failures = 0;
   double gpu_s_lost = 0;
   double server_losses = 0, decisions = 0, decisions_refused = 0;
+  // Otherwise figures are of fewer jobs than those of other schedules of the trace.
+  bool has_all_jobs() const { return unfinished + failed == 0; }
 };
 
 struct MetricInfo {

@@ -35,7 +35,7 @@ struct Group {
     return all.empty() ? no_figure : estimate(all).mean;
   }
   bool has_all_jobs() const {
-    return std::all_of(rows.begin(), rows.end(), [](const ExperimentRow* row) { return row->bounds.has_value(); });
+    return std::all_of(rows.begin(), rows.end(), [](const ExperimentRow* row) { return row->metrics.has_all_jobs(); });
   }
 };
 
@@ -351,12 +351,12 @@ const Group& base_of(const std::vector<Group>& groups, const Arrivals& arrivals)
   return *base;
 }
 
-// How a figure changes from one policy to another, over the seeds for which both have it.
+// How a figure changes from one policy to another, over the seeds in which it is of all jobs under both.
 Estimate change_pct(const Group& from, const Group& to, const MetricInfo& metric) {
   std::vector<double> before, after;
   for (const ExperimentRow* row : to.rows) {
     const auto same = std::ranges::find(from.rows, row->seed, &ExperimentRow::seed);
-    if (same == from.rows.end()) continue;
+    if (same == from.rows.end() || !(*same)->metrics.has_all_jobs() || !row->metrics.has_all_jobs()) continue;
     const double first = (*same)->metrics.*metric.value, second = row->metrics.*metric.value;
     if (!std::isnan(first) && !std::isnan(second)) before.push_back(first), after.push_back(second);
   }
@@ -378,17 +378,17 @@ void print_changes(const ExperimentSettings& settings, const std::vector<Group>&
   std::size_t seeds = 0;
   for (const Group& each : groups) {
     const Group& base = base_of(groups, each.first().arrivals);
-    if (&base == &each) continue;
-    changes.emplace_back(&each, change_pct(base, each, jct));
-    seeds = std::max(seeds, changes.back().second.count);
+    seeds = std::max(seeds, each.rows.size());
+    if (&base != &each) changes.emplace_back(&each, change_pct(base, each, jct));
   }
   std::vector<Cells> rows;
   for (const auto& [each, change] : changes) {
-    std::string remark = change.count == 0                     ? "no seed has both"
+    std::string remark = change.count == 0                     ? "no seed has all jobs under both"
                          : change.low <= 0 && change.high >= 0 ? "no clear difference"
                                                                : "";
     if (change.count > 0 && change.count < seeds)
-      remark += fmt::format("{}{} seed{}", remark.empty() ? "" : ", ", change.count, change.count == 1 ? "" : "s");
+      remark +=
+          fmt::format("{}{} of {} seeds have all jobs under both", remark.empty() ? "" : ", ", change.count, seeds);
     const bool has_any = change.count > 0;
     rows.push_back({"  " + label(settings, *each, true), has_any ? fmt::format("{:+.1f} %", change.mean) : "–",
                     change.count > 1 ? fmt::format("{:+.1f} to {:+.1f}", change.low, change.high) : "", remark});
@@ -425,7 +425,7 @@ void print_warnings(const ExperimentSettings& settings, const ExperimentResult& 
                     const TableStyle& style, std::ostream& out) {
   const auto say = [&](const std::string& text) { print_wrapped(text, 2, style.columns, out); };
   const auto jobs_text = [](double count) { return count_text(count) + (count == 1 ? " job" : " jobs"); };
-  bool has_all_jobs = true, has_unfinished = false;
+  bool has_bounds = true, has_all_jobs = true;
   for (const Group& each : groups) {
     const std::string name = label(settings, each, true);
     const auto with_seed = [&](const ExperimentRow& row) {
@@ -441,10 +441,10 @@ void print_warnings(const ExperimentSettings& settings, const ExperimentResult& 
       say(fmt::format("{}{}: {} failed or {} rejected", name, with_seed(*failed), jobs_text(failed->metrics.failed),
                       failed->metrics.failed == 1 ? "was" : "were"));
     has_all_jobs = has_all_jobs && each.has_all_jobs();
-    has_unfinished = has_unfinished || unfinished || failed;
+    has_bounds = has_bounds && std::ranges::all_of(each.rows, [](const auto* row) { return row->bounds.has_value(); });
   }
-  if (!has_all_jobs && has_bounded(metrics))
-    say(has_unfinished
+  if (!has_bounds && has_bounded(metrics))
+    say(!has_all_jobs
             ? "no lower bound is shown: it is for all jobs, and the figures above are of those that finished"
             : "no lower bound is shown: trainings may run faster there than on the servers their lengths are of");
   for (const ExperimentRow& row : result.rows) {

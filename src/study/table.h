@@ -13,7 +13,7 @@ struct TableStyle {
 };
 
 // Rows by number of jobs, then by policy, then by parameters; policies and parameters in the order of the first metric.
-// Policies under which jobs were left unfinished come last.
+// Policies under which jobs failed or were left unfinished come last.
 void print_table(const ExperimentSettings& settings, const ExperimentResult& result,
                  const std::vector<const MetricInfo*>& metrics, const TableStyle& style, std::ostream& out);
 
