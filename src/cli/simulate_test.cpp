@@ -229,6 +229,26 @@ TEST_F(Experiments, are_not_compared_over_seeds_in_which_one_of_them_left_jobs_o
   EXPECT_NE(text.find("narrow.py  –    no seed has all jobs under both"), std::string::npos) << text;
 }
 
+TEST_F(Experiments, say_in_how_many_seeds_jobs_were_left_out_and_how_many) {
+  SimulationOptions o = options();
+  o.trace = "poisson:jobs=30";
+  o.policies = {"./narrow.py"};
+  o.read_policy = read_picky;
+  o.seeds = "1..3";
+  o.json = true;
+  double least = INFINITY, most = 0;
+  for (const auto& row : boost::json::parse(compared(o)).at("results").as_array()) {
+    const double unfinished = row.at("unfinished").to_number<double>();
+    least = std::min(least, unfinished), most = std::max(most, unfinished);
+  }
+  ASSERT_LT(least, most);
+  o.json = false;
+  const std::string text = compared(o);
+  EXPECT_NE(text.find(fmt::format("narrow.py (3 of 3 seeds, the first is 1): {} to {} jobs never ran", least, most)),
+            std::string::npos)
+      << text;
+}
+
 TEST_F(Experiments, end_where_a_policy_asks_for_the_next_decision_again_and_again) {
   SimulationOptions o = options();
   o.policies = {"./hasty.py"};

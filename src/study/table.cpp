@@ -413,10 +413,29 @@ std::string why_unfinished(const ExperimentRow& row) {
          (idle_s == 0 ? "" : fmt::format("; given up after the cluster had been idle for {:.1f} hours", idle_s / 3600));
 }
 
-// The first simulation with such jobs, or null.
-const ExperimentRow* first_with(const Group& group, double Metrics::*jobs) {
-  const auto at = std::ranges::find_if(group.rows, [&](const ExperimentRow* row) { return row->metrics.*jobs > 0; });
-  return at == group.rows.end() ? nullptr : *at;
+// The simulations with such jobs: which seeds, if there are several, and how many jobs each has.
+struct Affected {
+  std::vector<const ExperimentRow*> rows;
+  std::string seeds, jobs;  // " (2 of 5 seeds, the first is 3)"; "10 to 20 jobs"
+  bool is_one_job = false;
+};
+
+Affected affected(const Group& group, double Metrics::*jobs) {
+  Affected found;
+  double least = INFINITY, most = 0;
+  for (const ExperimentRow* row : group.rows) {
+    const double count = row->metrics.*jobs;
+    if (!(count > 0)) continue;
+    found.rows.push_back(row);
+    least = std::min(least, count), most = std::max(most, count);
+  }
+  const std::size_t seeds = group.rows.size();
+  if (found.rows.size() == 1 && seeds > 1) found.seeds = fmt::format(" (seed {})", found.rows.front()->seed);
+  if (found.rows.size() > 1)
+    found.seeds = fmt::format(" ({} of {} seeds, the first is {})", found.rows.size(), seeds, found.rows.front()->seed);
+  found.is_one_job = most == 1;
+  found.jobs = (least < most ? count_text(least) + " to " : "") + count_text(most) + (most == 1 ? " job" : " jobs");
+  return found;
 }
 
 // What makes figures incomparable; never folded.
@@ -424,22 +443,14 @@ void print_warnings(const ExperimentSettings& settings, const ExperimentResult& 
                     const std::vector<Group>& groups, const std::vector<const MetricInfo*>& metrics,
                     const TableStyle& style, std::ostream& out) {
   const auto say = [&](const std::string& text) { print_wrapped(text, 2, style.columns, out); };
-  const auto jobs_text = [](double count) { return count_text(count) + (count == 1 ? " job" : " jobs"); };
   bool has_bounds = true, has_all_jobs = true;
   for (const Group& each : groups) {
     const std::string name = label(settings, each, true);
-    const auto with_seed = [&](const ExperimentRow& row) {
-      return each.rows.size() > 1 ? fmt::format(" (seed {})", row.seed) : "";
-    };
-    const ExperimentRow *unfinished = first_with(each, &Metrics::unfinished),
-                        *failed = first_with(each, &Metrics::failed);
-    if (unfinished)
-      say(fmt::format("{}{}: {} never ran to {} end{}", name, with_seed(*unfinished),
-                      jobs_text(unfinished->metrics.unfinished), unfinished->metrics.unfinished == 1 ? "its" : "their",
-                      why_unfinished(*unfinished)));
-    if (failed)
-      say(fmt::format("{}{}: {} failed or {} rejected", name, with_seed(*failed), jobs_text(failed->metrics.failed),
-                      failed->metrics.failed == 1 ? "was" : "were"));
+    if (const Affected of = affected(each, &Metrics::unfinished); !of.rows.empty())
+      say(fmt::format("{}{}: {} never ran to {} end{}", name, of.seeds, of.jobs, of.is_one_job ? "its" : "their",
+                      why_unfinished(*of.rows.front())));
+    if (const Affected of = affected(each, &Metrics::failed); !of.rows.empty())
+      say(fmt::format("{}{}: {} failed or {} rejected", name, of.seeds, of.jobs, of.is_one_job ? "was" : "were"));
     has_all_jobs = has_all_jobs && each.has_all_jobs();
     has_bounds = has_bounds && std::ranges::all_of(each.rows, [](const auto* row) { return row->bounds.has_value(); });
   }
