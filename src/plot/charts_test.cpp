@@ -340,6 +340,25 @@ TEST(Bars, say_why_an_interval_crosses_the_bound_and_that_a_log_scale_shows_shor
   EXPECT_EQ(bars_figure(runs, {"avg_jct_s"}, Spacing::linear)->caption.find("bound of its own"), std::string::npos);
 }
 
+TEST(Bars, have_no_bound_beside_them_where_each_has_another) {
+  RunSet runs{{{}}, {result_of("a", 1, 100, 90), result_of("a", 1, 350, 300)}};
+  const auto guides = [&] { return bars_figure(runs, {"avg_jct_s"}, Spacing::linear)->panels[0].guides.size(); };
+  runs.results[0].figures["load"] = 0.5, runs.results[1].figures["load"] = 3;
+  EXPECT_EQ(guides(), 0U);
+  runs.results[1].figures["load"] = 0.5, runs.results[1].policy = "b", runs.results[1].figures["avg_jct_bound_s"] = 90;
+  EXPECT_EQ(guides(), 1U);
+}
+
+TEST(Bars, of_other_traces_are_no_further_seeds_of_one) {
+  RunSet runs{{{"one", "", "", "a.csv", "1x1"}, {"two", "", "", "b.csv", "1x1"}},
+              {result_of("fifo", 1, 100, 90), result_of("fifo", 1, 350, 300)}};
+  runs.results[1].folder = 1;
+  const auto bars = [&] { return bars_figure(runs, {"avg_jct_s"}, Spacing::linear)->panels[0].bars.size(); };
+  EXPECT_EQ(bars(), 2U);
+  runs.folders[1].trace = "a.csv", runs.results[1].seed = 2;
+  EXPECT_EQ(bars(), 1U);
+}
+
 // Of two runs of 1 s and 9 s: the interval of their mean reaches far below zero.
 TEST(Intervals, below_zero_are_cut_where_no_value_is_negative) {
   RunSet runs{{{}},

@@ -26,9 +26,16 @@ struct Group {
   std::vector<const SimulatedResult*> results;
 };
 
+// Whether the folders are of the same jobs on the same cluster, as when each holds other seeds or policies.
+bool have_one_setting(const std::vector<RunFolder>& folders) {
+  return std::ranges::all_of(folders, [&](const RunFolder& folder) {
+    return folder.trace == folders.front().trace && folder.servers == folders.front().servers;
+  });
+}
+
 std::vector<Group> groups_of(const RunSet& runs, const std::string& x) {
   RunSet blurred = runs;  // everything that does not distinguish groups is removed before they are named
-  const bool is_one_setting = !origin_text(runs).empty();
+  const bool is_one_setting = have_one_setting(runs.folders);
   for (SimulatedResult& result : blurred.results) {
     result.seed = 0;
     result.parameters.erase(x);
@@ -281,19 +288,24 @@ std::optional<Bar> bar_of(const Group& group, const Quantity& quantity, const Ti
   return bar;
 }
 
-// The mean of the results' own bounds, `avg_jct_bound_s` next to `avg_jct_s`; nothing if their numbers of jobs differ.
-std::optional<double> lower_bound_of(const RunSet& runs, const std::string& key) {
+// The mean of the results' own bounds, `avg_jct_bound_s` next to `avg_jct_s`; nothing if those of two groups differ:
+// they are of other jobs, another load or other seeds.
+std::optional<double> lower_bound_of(const std::vector<Group>& groups, const std::string& key) {
   if (!key.ends_with("_s")) return {};
   const std::string bound_key = key.substr(0, key.size() - 2) + "_bound_s";
-  std::set<std::string> jobs;
-  double sum = 0;
-  for (const SimulatedResult& result : runs.results) {
-    const auto bound = result.figures.find(bound_key);
-    if (bound == result.figures.end()) return {};
-    sum += bound->second;
-    jobs.insert(value_text_of(result, "jobs").value_or(""));
+  std::vector<double> common;
+  for (const Group& group : groups) {
+    std::vector<double> bounds;
+    for (const SimulatedResult* result : group.results) {
+      const auto bound = result->figures.find(bound_key);
+      if (bound == result->figures.end()) return {};
+      bounds.push_back(bound->second);
+    }
+    std::ranges::sort(bounds);
+    if (!common.empty() && common != bounds) return {};
+    common = std::move(bounds);
   }
-  return jobs.size() == 1 ? std::optional(sum / static_cast<double>(runs.results.size())) : std::nullopt;
+  return estimate(common).mean;
 }
 
 // Logarithms have no zero: the axis begins at the power of ten below the smallest value.
@@ -323,8 +335,7 @@ Range linear_range(const Panel& panel, const Quantity& quantity) {
   return range;
 }
 
-Panel bar_panel(const RunSet& runs, const std::vector<Group>& groups, const Quantity& quantity, const TimeUnit& unit,
-                Spacing spacing) {
+Panel bar_panel(const std::vector<Group>& groups, const Quantity& quantity, const TimeUnit& unit, Spacing spacing) {
   Panel panel;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     panel.y.rows.push_back({{static_cast<double>(i), static_cast<double>(i + 1)}, groups[i].name});
@@ -333,7 +344,7 @@ Panel bar_panel(const RunSet& runs, const std::vector<Group>& groups, const Quan
     bar->row = static_cast<int>(i);
     panel.bars.push_back(std::move(*bar));
   }
-  if (const auto bound = lower_bound_of(runs, quantity.key))
+  if (const auto bound = lower_bound_of(groups, quantity.key))
     panel.guides.push_back({*bound, "lower bound " + value_text(quantity, unit, *bound)});
   const bool is_log = spacing == Spacing::logarithmic;
   panel.x = value_axis(quantity, unit, is_log ? log_range(panel) : linear_range(panel, quantity));
@@ -436,7 +447,7 @@ Result<Figure> bars_figure(const RunSet& runs, const std::vector<std::string>& m
   Figure figure;
   const TimeUnit unit = unit_of_times(runs, *quantities);
   for (const Quantity& quantity : *quantities) {
-    figure.panels.push_back(bar_panel(runs, groups, quantity, unit, spacing));
+    figure.panels.push_back(bar_panel(groups, quantity, unit, spacing));
     if (figure.panels.back().bars.empty()) return no_values(quantity).error();
   }
   figure.kind = "bars";
