@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -98,6 +99,22 @@ TEST_F(Experiments, at_a_higher_load_jobs_wait_longer) {
   o.trace = (folder_ / "once.csv").string();
   o.loads = "0.5";
   EXPECT_EQ(code(o), "bad-flag") << "all at once: there is no load to set";
+}
+
+TEST_F(Experiments, are_told_apart_in_lines_for_programs_which_have_all_fields_of_the_document) {
+  SimulationOptions o = options();
+  o.loads = "0.3,2.5";
+  o.json = true;
+  const auto results = boost::json::parse(compared(o)).at("results").as_array();
+  o.json = false, o.plain = true;
+  std::istringstream lines(compared(o));
+  std::string names, head, first, second;
+  for (const auto& field : results[0].as_object()) names += (names.empty() ? "" : "\t") + std::string(field.key());
+  std::getline(lines, head), std::getline(lines, first), std::getline(lines, second);
+  EXPECT_EQ(head, names);
+  EXPECT_TRUE(first.starts_with("fifo\t\t1\t0.3\t40\t")) << first;
+  EXPECT_TRUE(second.starts_with("fifo\t\t1\t2.5\t40\t")) << second;
+  EXPECT_EQ(std::ranges::count(first, '\t'), std::ranges::count(head, '\t'));
 }
 
 TEST_F(Experiments, names_with_commas_and_quotes_are_read_again_from_what_they_leave) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 #include "base/suggest.h"
 
@@ -36,6 +37,12 @@ boost::json::object to_json(const ExperimentRow& row) {
   object["jobs_file"] = text(row.jobs_file);
   object["events_file"] = text(row.events_file);
   return object;
+}
+
+std::string plain_text(const boost::json::value& value) {
+  if (value.is_null()) return "";
+  if (value.is_string()) return std::string(value.get_string());
+  return value.is_double() ? fmt::format("{}", value.get_double()) : boost::json::serialize(value);
 }
 
 boost::json::array to_json(const std::vector<PolicySwitchChoice>& switches) {
@@ -94,17 +101,18 @@ Result<std::vector<const MetricInfo*>> find_metrics(const std::string& names) {
 }
 
 void print_plain(const ExperimentResult& result, std::ostream& out) {
-  out << "policy\tparameters\tseed";
-  for (const MetricInfo& metric : metric_infos()) out << '\t' << metric.name;
-  out << '\n';
+  const auto print = [&](const boost::json::object& row, auto cell) {
+    const char* before = "";
+    for (const auto& field : row) out << std::exchange(before, "\t") << cell(field);
+    out << '\n';
+  };
+  const auto name = [](const auto& field) { return std::string(field.key()); };
+  print(to_json(ExperimentRow{}), name);
   for (const ExperimentRow& row : result.rows) {
     if (!row.done) continue;
-    out << row.policy.name << '\t' << parameters_text(row.policy) << '\t' << row.seed;
-    for (const MetricInfo& metric : metric_infos()) {
-      const double value = row.metrics.*metric.value;
-      out << '\t' << (std::isnan(value) ? "" : fmt::format("{}", value));
-    }
-    out << '\n';
+    boost::json::object object = to_json(row);
+    object["parameters"] = parameters_text(row.policy);
+    print(object, [](const auto& field) { return plain_text(field.value()); });
   }
 }
 

@@ -11,6 +11,7 @@ namespace sl::study {
 // Columns by name of metric, with or without its unit. Error "unknown-metric" with the nearest name.
 Result<std::vector<const MetricInfo*>> find_metrics(const std::string& names);
 
+// Tab-separated, a column per field of a result in the document.
 void print_plain(const ExperimentResult& result, std::ostream& out);
 boost::json::object to_document(const ExperimentSettings& settings, const ExperimentResult& result,
                                 const std::string& servers, const std::string& command);
