@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "base/statistics.h"
@@ -254,7 +255,8 @@ TEST_F(Experiments, say_in_how_many_seeds_jobs_were_left_out_and_how_many) {
   o.seeds = "1..3";
   o.json = true;
   double least = INFINITY, most = 0;
-  for (const auto& row : boost::json::parse(compared(o)).at("results").as_array()) {
+  const auto results = boost::json::parse(compared(o)).at("results").as_array();
+  for (const auto& row : results) {
     const double unfinished = row.at("unfinished").to_number<double>();
     least = std::min(least, unfinished), most = std::max(most, unfinished);
   }
@@ -343,6 +345,8 @@ TEST_F(Experiments, keep_what_is_finished_when_interrupted) {
   o.policies = {"all"};
   o.seeds = "1..200";
   o.json = true;
+  o.folder = (folder_ / "out").string();
+  o.events = true;
   o.interrupted = [] { return true; };
   std::ostringstream out;
   const auto done = compare(o, out);
@@ -350,7 +354,15 @@ TEST_F(Experiments, keep_what_is_finished_when_interrupted) {
   EXPECT_FALSE(*done);
   const auto document = boost::json::parse(out.str()).as_object();
   EXPECT_EQ(document.at("interrupted"), true);
-  for (const auto& row : document.at("results").as_array()) EXPECT_EQ(row.at("unfinished"), 0);
+  std::set<std::string> named = {"run.json"}, there;
+  for (const auto& row : document.at("results").as_array()) {
+    EXPECT_EQ(row.at("unfinished"), 0);
+    for (const char* file : {"jobs_file", "events_file"}) named.emplace(row.at(file).as_string());
+  }
+  for (const auto& file : fs::directory_iterator(o.folder)) there.insert(file.path().filename());
+  std::vector<std::string> unlike;
+  std::ranges::set_symmetric_difference(there, named, std::back_inserter(unlike));
+  EXPECT_EQ(unlike, std::vector<std::string>{}) << "half a file is none";
 }
 
 TEST_F(Experiments, say_what_a_policy_assumes_where_the_trace_is_silent) {

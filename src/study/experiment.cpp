@@ -295,10 +295,10 @@ class Runner {
     }
     Result<sim::SimulationResult> result = simulate_row(row, **trace, events.get());
     if (!result.ok()) return result.error();
+    if (result->cancelled) return {};
     if (events) {
       if (Status closed = events->close(); !closed.ok()) return closed;
     }
-    if (result->cancelled) return {};
     row.metrics = measure(**trace, *result, settings_.cluster);
     if (!settings_.semantics.empty()) leave_unknown(row.metrics);
     row.standstill = result->standstill;

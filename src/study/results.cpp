@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 
 #include "base/csv.h"
 
@@ -125,14 +126,24 @@ bool holds_gpus_afterwards(sim::WorldEventKind kind) {
          kind == sim::WorldEventKind::resize || kind == sim::WorldEventKind::migrate;
 }
 
+void remove_if_file(const std::string& path) {  // and no pipe, device or link
+  std::error_code ignored;
+  if (std::filesystem::symlink_status(path, ignored).type() == std::filesystem::file_type::regular)
+    std::filesystem::remove(path, ignored);
+}
+
 }  // namespace
 
 Result<OutputFile> OutputFile::create(const std::string& path) {
   OutputFile output;
-  output.path_ = path;
-  output.file_.reset(std::fopen(path.c_str(), "wb"));
+  output.file_ = {std::fopen(path.c_str(), "wb"), Discarder{path}};
   if (!output.file_) return denied("cannot-write", "cannot write " + path + ": " + std::strerror(errno));
   return output;
+}
+
+void OutputFile::Discarder::operator()(std::FILE* file) const {
+  std::fclose(file);
+  remove_if_file(path);
 }
 
 void OutputFile::write(std::string_view text) {
@@ -141,9 +152,11 @@ void OutputFile::write(std::string_view text) {
 
 Status OutputFile::close() {
   if (!file_) return {};
+  const std::string path = file_.get_deleter().path;
   const bool closed = std::fclose(file_.release()) == 0;
-  if (!closed || !whole_) return unavailable("disk-full", "could not write all of " + path_);
-  return {};
+  if (closed && whole_) return {};
+  remove_if_file(path);
+  return unavailable("disk-full", "could not write all of " + path);
 }
 
 Status write_jobs(const std::string& path, const trace::Trace& trace, const sim::SimulationResult& result) {

@@ -10,7 +10,8 @@
 
 namespace sl::study {
 
-// A file written in large pieces. The first error is kept and returned by close().
+// A file written in large pieces. The first error is kept and returned by close(). One that is not closed, or could not
+// be written whole, is removed: nobody takes half of it for all.
 class OutputFile {
  public:
   // Error "cannot-write".
@@ -19,11 +20,11 @@ class OutputFile {
   Status close();
 
  private:
-  struct Closer {
-    void operator()(std::FILE* file) const { std::fclose(file); }
+  struct Discarder {
+    std::string path;
+    void operator()(std::FILE* file) const;
   };
-  std::unique_ptr<std::FILE, Closer> file_;
-  std::string path_;
+  std::unique_ptr<std::FILE, Discarder> file_;
   bool whole_ = true;
 };
 
