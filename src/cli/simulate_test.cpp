@@ -365,6 +365,17 @@ TEST_F(Experiments, keep_what_is_finished_when_interrupted) {
   EXPECT_EQ(unlike, std::vector<std::string>{}) << "half a file is none";
 }
 
+TEST_F(Experiments, that_are_interrupted_are_named_with_their_number_of_jobs) {
+  SimulationOptions o = options();
+  o.policies = {"all"};
+  o.seeds = "1..100";
+  o.job_counts = "10,40";
+  o.interrupted = [] { return true; };
+  std::ostringstream out;
+  ASSERT_TRUE(compare(o, out).ok());
+  EXPECT_NE(out.str().find(" (40 jobs) (seed 100) was interrupted"), std::string::npos);
+}
+
 TEST_F(Experiments, say_what_a_policy_assumes_where_the_trace_is_silent) {
   SimulationOptions o = options();
   o.policies = {"edf"};

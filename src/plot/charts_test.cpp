@@ -409,6 +409,21 @@ TEST(Captions, say_seed_and_command) {
       << figure->caption;
 }
 
+TEST(Captions, say_that_a_run_was_interrupted_whose_results_say_which_jobs_they_are_of) {
+  const fs::path folder = fs::path(testing::TempDir()) / ("interrupted-" + std::to_string(::getpid()));
+  fs::create_directories(folder);
+  std::ofstream(folder / "run.json") << R"({"version": 1, "interrupted": true, "results": [
+      {"policy": "a", "seed": 1, "jobs": 10, "avg_jct_s": 1}, {"policy": "a", "seed": 1, "jobs": 20, "avg_jct_s": 2},
+      {"policy": "b", "seed": 1, "jobs": 10, "avg_jct_s": 3}]})";
+  PlotOptions o = options_of("bars");
+  o.runs = {folder.string()}, o.metrics = {"avg_jct_s"};
+  const auto figure = make_figure(o);
+  ASSERT_TRUE(figure.ok()) << figure.error().message;
+  EXPECT_NE(figure->caption.find("Interrupted: some simulations are missing."), std::string::npos) << figure->caption;
+  EXPECT_EQ(figure->panels[0].bars[2].name, "b, 10 jobs");
+  fs::remove_all(folder);
+}
+
 TEST(Captions, break_within_their_width_and_lose_nothing) {
   const std::string text =
       "Made by: schedulearn sim compare --trace poisson:jobs=60,cluster_gpus=16,load=1.1,max_s=20000 --servers 4x4 "

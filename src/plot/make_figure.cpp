@@ -123,6 +123,8 @@ std::string seeds_text(const RunSet& runs) {
 void add_origin(Figure& figure, const RunSet& runs) {
   figure.sources = sources_of(runs);
   std::vector<std::string> parts = {figure.caption, seeds_text(runs)};
+  if (std::ranges::any_of(runs.folders, &RunFolder::is_interrupted))
+    parts.emplace_back("Interrupted: some simulations are missing.");
   const bool is_one = figure.sources.size() == 1 && !figure.sources.front().command.empty();
   if (is_one) parts.push_back("Made by: " + figure.sources.front().command);
   if (const std::string origin = origin_text(runs); !is_one && !origin.empty()) parts.push_back(origin + ".");

@@ -21,6 +21,11 @@ std::string text_of(const json::object& object, std::string_view key) {
   return value && value->is_string() ? std::string(std::string_view(value->get_string())) : "";
 }
 
+bool is_true(const json::object& object, std::string_view key) {
+  const json::value* value = object.if_contains(key);
+  return value && value->is_bool() && value->get_bool();
+}
+
 std::map<std::string, double> numbers_of(const json::object& object) {
   std::map<std::string, double> numbers;
   for (const auto& [key, value] : object) {
@@ -98,7 +103,7 @@ Status read_folder(const std::string& path, RunSet& runs) {
         .hint("read it with the program that wrote it");
   if (Status read = read_results(object, path, runs); !read.ok()) return read;
   runs.folders.push_back({path, text_of(object, "command"), text_of(object, "program"), text_of(object, "trace"),
-                          text_of(object, "servers"), switches_of(object)});
+                          text_of(object, "servers"), switches_of(object), is_true(object, "interrupted")});
   return {};
 }
 
@@ -179,8 +184,11 @@ std::vector<std::string> names_of(const RunSet& runs, Naming naming) {
     }
     std::string name = name_with_parameters(result.policy, parts) + runs.folders[result.folder].switches;
     const auto jobs = [](const SimulatedResult& r) { return r.figures.contains("jobs") ? r.figures.at("jobs") : 0; };
-    if (differ(runs, result, jobs)) name += ", " + counted(static_cast<std::size_t>(jobs(result)), "job");
-    if (differ(runs, result, [](const auto& r) { return value_text_of(r, "load"); }))
+    const auto other = [&](auto of) {  // also where this policy has one: an interrupted run holds some of them
+      return std::ranges::any_of(runs.results, [&](const SimulatedResult& r) { return of(r) != of(result); });
+    };
+    if (other(jobs)) name += ", " + counted(static_cast<std::size_t>(jobs(result)), "job");
+    if (other([](const auto& r) { return value_text_of(r, "load"); }))
       name += ", load " + value_text_of(result, "load").value_or("as it is");
     if (differ(runs, result, [](const auto& r) { return r.seed; })) name += fmt::format(", seed {}", result.seed);
     if (differ(runs, result, [](const auto& r) { return r.folder; })) name += ", " + runs.folders[result.folder].path;

@@ -24,7 +24,8 @@ struct SimulatedResult {
 
 struct RunFolder {
   std::string path, command, program, trace, servers;
-  std::string switches = {};  // ", srtf after 2 h": part of the names of its results
+  std::string switches = {};    // ", srtf after 2 h": part of the names of its results
+  bool is_interrupted = false;  // it holds what was finished by then
 };
 
 struct RunSet {
@@ -48,8 +49,8 @@ Result<RunSet> selected(const RunSet& runs, const Selection& selection);
 // A parameter or figure of the result as text; nothing if it has neither.
 std::optional<std::string> value_text_of(const SimulatedResult& result, const std::string& key);
 
-// The shortest names that distinguish the results: the policy, plus those of parameters, seed, number of jobs and
-// folder that differ between results of one policy. In the order of the results; identical names are numbered, or
+// The shortest names that distinguish the results: the policy, plus number of jobs and load if any two differ in them,
+// plus those of parameters, seed and folder that differ between results of one policy. In the order of the results; identical names are numbered, or
 // shared.
 enum class Naming { unlike, alike_share };
 std::vector<std::string> names_of(const RunSet& runs, Naming naming = Naming::unlike);

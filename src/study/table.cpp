@@ -119,13 +119,12 @@ std::vector<T> values_of(const ExperimentSettings& settings, T Arrivals::*of) {
   return values;
 }
 
-std::string label(const ExperimentSettings& settings, const Group& group, bool with_arrivals) {
-  std::string text = group.first().policy.name;
-  if (const std::string parameters = parameters_text(group.first().policy); !parameters.empty())
-    text += " " + parameters;
+std::string label(const ExperimentSettings& settings, const ExperimentRow& row, bool with_arrivals) {
+  std::string text = row.policy.name;
+  if (const std::string parameters = parameters_text(row.policy); !parameters.empty()) text += " " + parameters;
   for (const PolicySwitchChoice& each : settings.switches)
     text += fmt::format(", {} after {}", each.policy.name, duration_text(each.after.to_seconds()));
-  const Arrivals& arrivals = group.first().arrivals;
+  const Arrivals& arrivals = row.arrivals;
   if (with_arrivals && values_of(settings, &Arrivals::jobs).size() > 1)
     text += fmt::format(" ({} jobs)", count_text(arrivals.jobs));
   if (with_arrivals && values_of(settings, &Arrivals::load).size() > 1)
@@ -255,7 +254,7 @@ std::vector<Cells> table_of(const ExperimentSettings& settings, const std::vecto
     rows[1].push_back(columns.back().unit);
   }
   for (const Group& each : groups) {
-    rows.push_back({label(settings, each, true)});
+    rows.push_back({label(settings, each.first(), true)});
     for (const Column& column : columns) rows.back().push_back(cell(each, column));
   }
   const auto bound = common_bound(groups);
@@ -390,7 +389,7 @@ void print_changes(const ExperimentSettings& settings, const std::vector<Group>&
       remark +=
           fmt::format("{}{} of {} seeds have all jobs under both", remark.empty() ? "" : ", ", change.count, seeds);
     const bool has_any = change.count > 0;
-    rows.push_back({"  " + label(settings, *each, true), has_any ? fmt::format("{:+.1f} %", change.mean) : "–",
+    rows.push_back({"  " + label(settings, each->first(), true), has_any ? fmt::format("{:+.1f} %", change.mean) : "–",
                     change.count > 1 ? fmt::format("{:+.1f} to {:+.1f}", change.low, change.high) : "", remark});
   }
   if (rows.empty()) return;
@@ -400,7 +399,7 @@ void print_changes(const ExperimentSettings& settings, const std::vector<Group>&
                                 : values_of(settings, &Arrivals::load).size() > 1 ? " at the same load"
                                                                                   : "";
   print_wrapped(fmt::format("mean JCT against {}{}, seed by seed, {} seeds, 95 % interval",
-                            label(settings, first, false), with_what, seeds),
+                            label(settings, first.first(), false), with_what, seeds),
                 2, style.columns, out);
   print_aligned(rows, 0, out);
 }
@@ -445,7 +444,7 @@ void print_warnings(const ExperimentSettings& settings, const ExperimentResult& 
   const auto say = [&](const std::string& text) { print_wrapped(text, 2, style.columns, out); };
   bool has_bounds = true, has_all_jobs = true;
   for (const Group& each : groups) {
-    const std::string name = label(settings, each, true);
+    const std::string name = label(settings, each.first(), true);
     if (const Affected of = affected(each, &Metrics::unfinished); !of.rows.empty())
       say(fmt::format("{}{}: {} never ran to {} end{}", name, of.seeds, of.jobs, of.is_one_job ? "its" : "their",
                       why_unfinished(*of.rows.front())));
@@ -459,7 +458,7 @@ void print_warnings(const ExperimentSettings& settings, const ExperimentResult& 
             ? "no lower bound is shown: it is for all jobs, and the figures above are of those that finished"
             : "no lower bound is shown: trainings may run faster there than on the servers their lengths are of");
   for (const ExperimentRow& row : result.rows) {
-    if (!row.done) say(fmt::format("{} (seed {}) was interrupted", row.policy.name, row.seed));
+    if (!row.done) say(run_name(settings, row) + " was interrupted");
   }
 }
 
@@ -496,6 +495,10 @@ void print_notes(const ExperimentSettings& settings, const ExperimentResult& res
 }
 
 }  // namespace
+
+std::string run_name(const ExperimentSettings& settings, const ExperimentRow& row) {
+  return fmt::format("{} (seed {})", label(settings, row, true), row.seed);
+}
 
 void print_table(const ExperimentSettings& settings, const ExperimentResult& result,
                  const std::vector<const MetricInfo*>& metrics, const TableStyle& style, std::ostream& out) {

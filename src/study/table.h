@@ -17,4 +17,7 @@ struct TableStyle {
 void print_table(const ExperimentSettings& settings, const ExperimentResult& result,
                  const std::vector<const MetricInfo*>& metrics, const TableStyle& style, std::ostream& out);
 
+// "max_min (200 jobs) (seed 3)"
+std::string run_name(const ExperimentSettings& settings, const ExperimentRow& row);
+
 }  // namespace sl::study
