@@ -181,6 +181,13 @@ Status write_document(const SimulationOptions& options, const study::ExperimentS
   return file->close();
 }
 
+// The first, with a note which of several simulations it was.
+Status failure_of(const study::ExperimentSettings& settings, const study::ExperimentResult& result) {
+  const study::ExperimentRow* const row = result.failed();
+  if (!row || result.rows.size() == 1) return row ? row->failure : Status();
+  return Error(row->failure.error()).note("in the simulation of " + study::run_name(settings, *row));
+}
+
 }  // namespace
 
 Result<bool> compare(const SimulationOptions& options, std::ostream& out) {
@@ -196,15 +203,18 @@ Result<bool> compare(const SimulationOptions& options, std::ostream& out) {
     });
   }();
   if (!result.ok()) return result.error();
+  const Status failure = failure_of(*settings, *result);
   if (!options.folder.empty()) {
     if (Status written = write_document(options, *settings, *result); !written.ok()) return written.error();
   }
+  if (!failure.ok() && std::ranges::none_of(result->rows, &study::ExperimentRow::done)) return failure.error();
   if (options.json) {
     out << wire::json_text(study::to_document(*settings, *result, options.servers, options.command)) << '\n';
   } else {
     options.plain ? study::print_plain(*result, out)
                   : study::print_table(*settings, *result, *metrics, {options.columns, options.notes}, out);
   }
+  if (!failure.ok()) return failure.error();
   return !result->interrupted;
 }
 

@@ -47,7 +47,7 @@ struct SimulationOptions {
 };
 
 // Runs everything on all cores and prints it. False: interrupted; what was finished is printed. Wrong input is an error
-// before anything runs.
+// before anything runs; after the failure of one simulation what was finished is printed first.
 Result<bool> compare(const SimulationOptions& options, std::ostream& out);
 
 }  // namespace sl::cli

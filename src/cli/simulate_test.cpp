@@ -185,9 +185,13 @@ TEST_F(Experiments, what_is_suspended_costs_a_stop_and_a_start_where_nothing_was
 }
 
 // "picky.py" serves nobody if the first job wants several GPUs, "narrow.py" only jobs of one GPU. "hasty.py" is asked
-// again as soon as may be.
+// again as soon as may be, "wrong.py" fails.
 struct Picky : Policy {
-  explicit Picky(const std::string& name) : hurries_(name == "hasty.py"), is_narrow_(name == "narrow.py") {}
+  explicit Picky(const std::string& name)
+      : hurries_(name == "hasty.py"), is_narrow_(name == "narrow.py"), is_wrong_(name == "wrong.py") {}
+  std::optional<Error> failure() const override {
+    return is_wrong_ ? std::optional(invalid("policy-failed", "line 3")) : std::nullopt;
+  }
   void attach(const Snapshot&) override {}
   void notice(const Snapshot&, NoticeKind, JobIndex) override {}
   void decide(const Snapshot& snapshot, Plan& plan) override {
@@ -204,7 +208,7 @@ struct Picky : Policy {
       plan.start(job, std::move(*gpus));
     }
   }
-  bool hurries_, is_narrow_;
+  bool hurries_, is_narrow_, is_wrong_;
   int first_gpus_ = 0;
 };
 Result<PolicyEntry> read_picky(const std::string& path) {
@@ -363,6 +367,24 @@ TEST_F(Experiments, keep_what_is_finished_when_interrupted) {
   std::vector<std::string> unlike;
   std::ranges::set_symmetric_difference(there, named, std::back_inserter(unlike));
   EXPECT_EQ(unlike, std::vector<std::string>{}) << "half a file is none";
+}
+
+TEST_F(Experiments, keep_what_is_finished_when_a_policy_fails_and_say_which) {
+  SimulationOptions o = options();
+  o.policies = {"fifo", "./wrong.py"};
+  o.read_policy = read_picky;
+  o.seeds = "1..200";
+  o.json = true;
+  o.folder = (folder_ / "out").string();
+  std::ostringstream out;
+  const auto done = compare(o, out);
+  ASSERT_FALSE(done.ok());
+  EXPECT_EQ(done.error().code, "policy-failed");
+  ASSERT_EQ(done.error().notes.size(), 1u);
+  EXPECT_TRUE(done.error().notes[0].starts_with("in the simulation of wrong.py (seed ")) << done.error().notes[0];
+  const boost::json::value shown = boost::json::parse(out.str());
+  EXPECT_EQ(shown.at("results").at(0).at("policy"), "fifo");
+  EXPECT_EQ(shown, boost::json::parse(content(folder_ / "out/run.json")));
 }
 
 TEST_F(Experiments, that_are_interrupted_are_named_with_their_number_of_jobs) {

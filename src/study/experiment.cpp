@@ -217,7 +217,7 @@ class Runner {
     return {};
   }
 
-  Status run(const std::function<bool(const ExperimentProgress&)>& keep_on) {
+  void run(const std::function<bool(const ExperimentProgress&)>& keep_on) {
     std::vector<std::thread> threads;
     const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
     const std::size_t wanted = std::min(cores, tasks_.size());
@@ -226,7 +226,6 @@ class Runner {
     watch(keep_on);
     for (std::thread& thread : threads) thread.join();
     result_.interrupted = cancelled_;
-    return fault_;
   }
 
  private:
@@ -253,11 +252,9 @@ class Runner {
 
   void work() {
     for (std::size_t i; !cancelled_ && (i = next_++) < tasks_.size();) {
-      if (Status ran = run_one(tasks_[i], i); !ran.ok()) {
-        const std::lock_guard lock(mutex_);
-        if (fault_.ok()) fault_ = ran;
-        cancelled_ = true;
-      }
+      Status& failure = tasks_[i].row->failure;
+      failure = run_one(tasks_[i], i);
+      if (!failure.ok()) cancelled_ = true;
       tasks_[i].slot->done();
       ++done_;
     }
@@ -361,7 +358,6 @@ class Runner {
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   std::size_t running_ = 0;
-  Status fault_;
 };
 
 }  // namespace
@@ -377,12 +373,17 @@ const PolicyEntry& entry_of(const PolicyChoice& choice) {
   return choice.entry ? *choice.entry : *find_policy(choice.name);
 }
 
+const ExperimentRow* ExperimentResult::failed() const {
+  const auto first = std::ranges::find_if(rows, [](const ExperimentRow& row) { return !row.failure.ok(); });
+  return first == rows.end() ? nullptr : &*first;
+}
+
 Result<ExperimentResult> run_experiment(const ExperimentSettings& settings,
                                         const std::function<bool(const ExperimentProgress&)>& keep_on) {
   ExperimentResult result;
   Runner runner(settings, result);
   if (Status prepared = runner.prepare(); !prepared.ok()) return prepared.error();
-  if (Status ran = runner.run(keep_on); !ran.ok()) return ran.error();
+  runner.run(keep_on);
   return result;
 }
 

@@ -63,7 +63,8 @@ struct ExperimentRow {
   PolicyChoice policy;
   std::uint64_t seed = 1;
   Arrivals arrivals;
-  bool done = false;  // false: interrupted before its end
+  bool done = false;  // false: interrupted before its end, or failed
+  Status failure;     // of its policy, its trace or its files; then all others are interrupted
   Metrics metrics;
   std::optional<LowerBounds> bounds;   // of schedules that finish all jobs; nothing if this one did not
   double load = 0;                     // of its jobs on the cluster (trace/summary.h)
@@ -73,13 +74,14 @@ struct ExperimentRow {
 };
 
 struct ExperimentResult {
-  std::vector<ExperimentRow> rows;  // by policy, parameters, arrivals, seed, in the order requested
+  std::vector<ExperimentRow> rows;      // by policy, parameters, arrivals, seed, in the order requested
+  const ExperimentRow* failed() const;  // the first, or null
   trace::TraceReport report;
   std::map<Lack, sim::Impossible> impossible;  // jobs of the trace that the cluster can never run
   std::int64_t jobs = 0;                       // in the trace, of the first row
   MissingFacts missing;                        // among those jobs
-  bool interrupted = false;
-  ResultFolder folder;  // if there is one: nobody else writes to it until this is destroyed
+  bool interrupted = false;                    // or failed: some rows are not done
+  ResultFolder folder;                         // if there is one: nobody else writes to it until this is destroyed
 };
 
 // Reported a few times per second.
@@ -89,7 +91,7 @@ struct ExperimentProgress {
 };
 
 // Errors before anything runs: those of the trace or a policy, or a file cannot be written. `keep_on` is called a few
-// times per second; once it returns false, the run stops and keeps what is finished.
+// times per second; once it returns false, the run stops and keeps what is finished, as it does after a failure.
 Result<ExperimentResult> run_experiment(const ExperimentSettings& settings,
                                         const std::function<bool(const ExperimentProgress&)>& keep_on);
 

@@ -458,7 +458,7 @@ void print_warnings(const ExperimentSettings& settings, const ExperimentResult& 
             ? "no lower bound is shown: it is for all jobs, and the figures above are of those that finished"
             : "no lower bound is shown: trainings may run faster there than on the servers their lengths are of");
   for (const ExperimentRow& row : result.rows) {
-    if (!row.done) say(run_name(settings, row) + " was interrupted");
+    if (!row.done) say(run_name(settings, row) + (row.failure.ok() ? " was interrupted" : " failed"));
   }
 }
 
