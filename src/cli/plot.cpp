@@ -8,6 +8,7 @@
 #include <memory>
 #include <ostream>
 
+#include "cli/output_paths.h"
 #include "plot/png.h"
 #include "plot/render.h"
 #include "plot/text.h"
@@ -82,7 +83,8 @@ void print_result(const PlotOptions& options, const Figure& figure, const Destin
 
 }  // namespace
 
-Status draw(const Figure& figure, const PlotOptions& options, std::ostream& out) {
+Status draw(const Figure& figure, const PlotOptions& options, const std::vector<std::string>& inputs,
+            std::ostream& out) {
   if (!(options.width_mm >= plot::width_mm_min && options.width_mm <= plot::width_mm_max))
     return invalid("bad-flag", fmt::format("--width is {} to {} mm", plot::width_mm_min, plot::width_mm_max));
   const Result<plot::Theme> theme = plot::parse_theme(options.theme);
@@ -90,6 +92,8 @@ Status draw(const Figure& figure, const PlotOptions& options, std::ostream& out)
   const Rendering rendering{options.width_mm, *theme};
   const Result<Destination> to = destination_of(options, figure);
   if (!to.ok()) return to.error();
+  const std::vector<OutputPath> outputs = {{"--out", to->svg}, {"--out", to->png}, {"--csv", to->csv}};
+  if (Status fine = check_outputs(outputs, inputs); !fine.ok()) return fine;
   if (Status written = write_chart(figure, rendering, *to); !written.ok()) return written;
   to->is_standard_output ? void(out << plot::render(figure, rendering)) : print_result(options, figure, *to, out);
   return {};
@@ -97,7 +101,7 @@ Status draw(const Figure& figure, const PlotOptions& options, std::ostream& out)
 
 Status run_plot(const PlotOptions& options, std::ostream& out) {
   const Result<Figure> figure = plot::make_figure(options);
-  return figure.ok() ? draw(*figure, options, out) : Status(figure.error());
+  return figure.ok() ? draw(*figure, options, options.jobs, out) : Status(figure.error());
 }
 
 }  // namespace sl::cli

@@ -231,7 +231,7 @@ int Research::draw_figure(const std::string& chart, Result<plot::Figure> figure)
   plot_.chart = chart;
   figure->command = typed_;
   figure->version = "schedulearn " SCHEDULEARN_VERSION;
-  return say(plot_.json, [&](std::ostream& out) { return draw(*figure, plot_, out); });
+  return say(plot_.json, [&](std::ostream& out) { return draw(*figure, plot_, plotted_, out); });
 }
 
 CLI::App* Research::add_input_plot(CLI::App& parent, const std::string& name, const std::string& summary,

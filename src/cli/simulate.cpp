@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 
+#include "cli/output_paths.h"
 #include "study/choices.h"
 #include "study/report.h"
 #include "study/table.h"
@@ -117,7 +119,11 @@ Status check(const SimulationOptions& options, const study::ExperimentSettings& 
   if (!options.folder.empty() && !(options.jobs_out.empty() && options.events_out.empty()))
     return invalid("bad-flag", "--out keeps each job's times in its folder: no --jobs-out or --events-out beside it")
         .hint("--out FOLDER --events keeps events there too");
-  return {};
+  std::vector<std::string> inputs = {options.trace, options.servers, options.costs};
+  inputs.insert(inputs.end(), options.profiles.begin(), options.profiles.end());
+  std::ranges::copy_if(options.policies, std::back_inserter(inputs),
+                       [](const std::string& policy) { return policy.ends_with(".py"); });
+  return check_outputs({{"--jobs-out", options.jobs_out}, {"--events-out", options.events_out}}, inputs);
 }
 
 Result<study::ExperimentSettings> read_settings(const SimulationOptions& options) {

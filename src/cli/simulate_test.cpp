@@ -569,6 +569,16 @@ TEST_F(Experiments, as_a_published_simulator_refuse_what_that_does_not_know) {
   EXPECT_EQ(code(changed), "semantics-trace");
 }
 
+TEST_F(Experiments, overwrite_nothing_that_they_read_or_write) {
+  SimulationOptions o = options();
+  const std::string trace = content(o.trace);
+  o.jobs_out = (folder_ / "." / "t.csv").string();
+  EXPECT_EQ(code(o), "bad-flag");
+  EXPECT_EQ(content(o.trace), trace);
+  o.jobs_out = o.events_out = (folder_ / "both.csv").string();
+  EXPECT_EQ(code(o), "bad-flag");
+}
+
 TEST_F(Experiments, refuse_what_would_be_ignored_or_overflow) {
   SimulationOptions o = options();
   o.policies = {"fifo"};

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "cli/context.h"
+#include "cli/output_paths.h"
 #include "sim/cluster.h"
 #include "trace/import/importer.h"
 #include "trace/summary.h"
@@ -233,6 +234,9 @@ void report_written(const trace::Trace& trace, const trace::ImportReport* import
 
 Status write_out(const trace::Trace& trace, const trace::ImportReport* import, const TraceCommand& command,
                  const std::string& format, const Outputs& to) {
+  std::vector<std::string> inputs = command.files;
+  inputs.push_back(command.source);
+  if (Status fine = check_outputs({{"--out", command.out}}, inputs); !fine.ok()) return fine;
   const bool swf = format == "swf";
   const std::vector<std::string> lost = swf ? lost_in_swf(trace) : lost_in_csv(trace);
   if (Status written = trace::write_text(command.out, swf ? to_swf(trace) : to_csv(trace)); !written.ok())

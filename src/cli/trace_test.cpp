@@ -42,6 +42,13 @@ class TraceCommands : public testing::Test {
 const std::string rows =
     "job_id,submit_time_s,gpus,duration_s,user\na,0,1,10,u\nb,5,2,20,v\nc,10,16,60,u\nd,10,0,60,u\n";
 
+TEST_F(TraceCommands, overwrite_no_file_that_they_read) {
+  TraceCommand command;
+  command.source = command.out = file("t.csv", rows);
+  EXPECT_EQ(refused(trace_export, command).code, "bad-flag");
+  EXPECT_EQ(*trace::read_text(command.source), rows);
+}
+
 TEST_F(TraceCommands, info_says_what_is_in_a_trace_and_what_was_left_out) {
   TraceCommand command;
   command.source = file("t.csv", rows);

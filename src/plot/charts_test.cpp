@@ -235,6 +235,21 @@ TEST(Plots, are_written_beside_their_numbers) {
   fs::remove_all(folder);
 }
 
+TEST(Plots, overwrite_neither_what_they_read_nor_one_another) {
+  const fs::path folder = fs::path(testing::TempDir()) / ("overwritten-" + std::to_string(::getpid()));
+  fs::create_directories(folder);
+  std::ofstream(folder / "x.csv") << "job_id,submit_s,start_s,finish_s\n1,0,0,10\n";
+  PlotOptions o;
+  o.chart = "cdf", o.jobs = {(folder / "x.csv").string()};
+  std::ostringstream told;
+  o.out = (folder / "x.svg").string();
+  EXPECT_EQ(cli::run_plot(o, told).error().code, "bad-flag") << "x.csv would be written beside it";
+  o.csv = o.out;
+  EXPECT_EQ(cli::run_plot(o, told).error().code, "bad-flag");
+  EXPECT_FALSE(fs::exists(o.out));
+  fs::remove_all(folder);
+}
+
 // ---- What a reader must not be misled by ----
 
 bool side_by_side(const Box& a, const Box& b) {

@@ -1,0 +1,42 @@
+#include "cli/output_paths.h"
+
+#include <filesystem>
+
+namespace sl::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// However it is named: ./p.csv, a link to it.
+bool are_one_file(const std::string& a, const std::string& b) {
+  std::error_code failed;
+  return fs::equivalent(a, b, failed) && fs::is_regular_file(a, failed);
+}
+
+bool will_be_one_file(const std::string& a, const std::string& b) {
+  std::error_code failed;
+  if (fs::exists(a, failed) || fs::exists(b, failed)) return are_one_file(a, b);
+  const fs::path first = fs::weakly_canonical(a, failed);
+  return !failed && first == fs::weakly_canonical(b, failed);
+}
+
+}  // namespace
+
+Status check_outputs(const std::vector<OutputPath>& outputs, const std::vector<std::string>& inputs) {
+  for (auto output = outputs.begin(); output != outputs.end(); ++output) {
+    if (output->path.empty()) continue;
+    for (const std::string& input : inputs) {
+      if (are_one_file(output->path, input))
+        return invalid("bad-flag", output->flag + " " + output->path + " would overwrite " + input + ", which is read")
+            .hint("name another file");
+    }
+    for (auto other = outputs.begin(); other != output; ++other) {
+      if (!other->path.empty() && will_be_one_file(output->path, other->path))
+        return invalid("bad-flag", other->flag + " and " + output->flag + " name one file: " + output->path)
+            .hint("name a file for each");
+    }
+  }
+  return {};
+}
+
+}  // namespace sl::cli

@@ -1,0 +1,20 @@
+// Where a command writes, before it does: it destroys nothing that it reads, and no output another one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace sl::cli {
+
+struct OutputPath {
+  std::string flag;  // "--jobs-out"
+  std::string path;  // empty: there is none
+};
+
+// `inputs` may hold names of other things (workloads, shapes of clusters). Pipes and devices are no files that could be
+// destroyed. Error "bad-flag".
+Status check_outputs(const std::vector<OutputPath>& outputs, const std::vector<std::string>& inputs);
+
+}  // namespace sl::cli
