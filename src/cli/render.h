@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "cli/context.h"
+#include "wire/visible.h"
 
 namespace sl::cli {
 
@@ -60,11 +61,8 @@ std::string records_text(const json::value& document);
 // Columns that UTF-8 text takes on a terminal: two for wide characters, none for colour codes and combining marks.
 std::size_t display_width(std::string_view text);
 
-// What a terminal would obey as something to read: ^[ for an escape, <U+202E> for marks that turn the direction, U+FFFD
-// for what is no UTF-8. Line breaks and tabs stay.
-std::string visible(std::string_view text);
-// Of a name, which is one line: also line breaks and tabs.
-std::string visible_name(std::string_view name);
+using wire::visible;
+using wire::visible_name;
 
 // Whether the user's terminal shows more than ASCII, as the locale says.
 bool shows_unicode();

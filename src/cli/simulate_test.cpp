@@ -619,6 +619,17 @@ TEST_F(Experiments, with_measured_speeds_never_beat_the_lower_bound) {
   }
 }
 
+TEST_F(Experiments, show_names_of_the_trace_without_obeying_them) {
+  std::ofstream(folder_ / "names.csv") << "job_id,submit_time_s,gpus,duration_s,cpus\n"
+                                       << "\"a\x1b[31m\nerror: fake\",0,1,10,500\nb,0,1,10,1\n";
+  std::ofstream(folder_ / "c.toml") << "[[servers]]\ngpus = 1\ncpus = 4\n";
+  SimulationOptions o = options();
+  o.trace = (folder_ / "names.csv").string();
+  o.servers = (folder_ / "c.toml").string();
+  const std::string table = compared(o);
+  EXPECT_NE(table.find("the first is a^[[31m^Jerror: fake"), std::string::npos) << table;
+}
+
 TEST_F(Experiments, with_unfinished_jobs_have_no_bound_beside_them) {
   std::ofstream(folder_ / "two.csv") << "job_id,submit_time_s,gpus,duration_s,cpus\na,0,1,10,1\nb,0,1,100000,1\n";
   std::ofstream(folder_ / "c.toml")

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/suggest.h"
+#include "wire/json_text.h"
 
 namespace sl::study {
 namespace {
@@ -41,8 +42,8 @@ boost::json::object to_json(const ExperimentRow& row) {
 
 std::string plain_text(const boost::json::value& value) {
   if (value.is_null()) return "";
-  if (value.is_string()) return std::string(value.get_string());
-  return value.is_double() ? fmt::format("{}", value.get_double()) : boost::json::serialize(value);
+  const std::string text = wire::json_text(value);
+  return value.is_string() ? text.substr(1, text.size() - 2) : text;  // control characters stay escaped
 }
 
 boost::json::array to_json(const std::vector<PolicySwitchChoice>& switches) {

@@ -12,6 +12,7 @@
 #include "base/statistics.h"
 #include "base/text.h"
 #include "study/report.h"
+#include "wire/visible.h"
 
 namespace sl::study {
 namespace {
@@ -85,8 +86,10 @@ std::size_t width(const std::string& text) {  // on the screen: ± counts as one
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-// Broken between words; every line but the first is indented by two more.
-void print_wrapped(const std::string& text, std::size_t indent, std::size_t columns, std::ostream& out) {
+// Broken between words; every line but the first is indented by two more. Names in it, which are those of the trace, have
+// no power over the terminal.
+void print_wrapped(const std::string& sentence, std::size_t indent, std::size_t columns, std::ostream& out) {
+  const std::string text = wire::visible_name(sentence);
   std::string line(indent, ' ');
   bool is_empty = true;
   for (std::size_t at = 0; at <= text.size();) {
