@@ -14,6 +14,7 @@
 #include "wire/job_spec.h"
 #include "wire/json.h"
 #include "wire/profile.h"
+#include "wire/read_file.h"
 
 namespace sl::cli {
 namespace {
@@ -22,10 +23,10 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-Result<wire::TrainingProfile> read_file(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return not_found("no-such-file", "there is no profile " + path);
-  auto profile = wire::parse_profile(std::string((std::istreambuf_iterator<char>(file)), {}));
+Result<wire::TrainingProfile> read_profile(const std::string& path) {
+  const auto text = wire::read_file(path, wire::document_bytes_max);
+  if (!text.ok()) return text.error();
+  auto profile = wire::parse_profile(*text);
   if (!profile.ok()) return wire::in_file(profile.error(), path);
   return profile;
 }
@@ -220,7 +221,7 @@ int profile_run(const Context& context, const ProfileOptions& options) {
 }
 
 int profile_import(const Context& context, const std::string& path) {
-  const auto profile = read_file(path);
+  const auto profile = read_profile(path);
   if (!profile.ok()) return fail(profile.error());
   if (const Status kept = keep(context, *profile); !kept.ok()) return fail(kept.error());
   return tell_kept(context, *profile);

@@ -13,9 +13,9 @@
 #include "study/report.h"
 #include "study/table.h"
 #include "trace/profiles.h"
-#include "trace/text_file.h"
 #include "wire/costs.h"
 #include "wire/json_text.h"
+#include "wire/read_file.h"
 
 namespace sl::cli {
 namespace {
@@ -66,7 +66,7 @@ Status add_runs(const SimulationOptions& options, study::ExperimentSettings& set
 // The means of all families for whatever is not known of a job's own.
 Status add_costs(const SimulationOptions& options, study::ExperimentSettings& settings) {
   if (options.costs.empty()) return {};
-  const auto text = trace::read_text(options.costs);
+  const auto text = wire::read_file(options.costs, wire::document_bytes_max);
   if (!text.ok()) return text.error();
   const auto measured = wire::parse_costs(*text);
   if (!measured.ok()) return measured.error();

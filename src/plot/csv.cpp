@@ -5,29 +5,16 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
-#include <filesystem>
 #include <memory>
 
 #include "base/suggest.h"
 #include "plot/text.h"
+#include "wire/read_file.h"
 
 namespace sl::plot {
 
-Result<std::string> read_file(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return not_found("no-such-file", "there is no file " + path);
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
-  if (!file || std::filesystem::is_directory(path, ignored)) return denied("cannot-read", "cannot read " + path);
-  std::string text;
-  char piece[1 << 16];
-  for (std::size_t got; (got = std::fread(piece, 1, sizeof piece, file.get())) > 0;) text.append(piece, got);
-  if (std::ferror(file.get()) != 0) return unavailable("cannot-read", "could not read all of " + path);
-  return text;
-}
-
 Result<CsvReader> CsvReader::open_file(const std::string& path) {
-  Result<std::string> text = read_file(path);
+  Result<std::string> text = wire::read_file(path, wire::table_bytes_max);
   if (!text.ok()) return text.error();
   return open(path, std::move(*text));
 }

@@ -12,14 +12,11 @@
 
 namespace sl::plot {
 
-// Reads the whole file. Error "no-such-file" or "cannot-read".
-Result<std::string> read_file(const std::string& path);
-
 class CsvReader {
  public:
   // Keeps `text`. Error "empty-file" if it has no header line.
   static Result<CsvReader> open(std::string path, std::string text);
-  static Result<CsvReader> open_file(const std::string& path);
+  static Result<CsvReader> open_file(const std::string& path);  // also errors of wire/read_file.h
 
   std::optional<std::size_t> find_column(std::string_view name) const;
   // Error "missing-column", listing the columns of the file.

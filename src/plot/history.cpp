@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "plot/csv.h"
+#include "wire/read_file.h"
 
 namespace sl::plot {
 namespace {
@@ -217,7 +218,7 @@ Result<History> parse_history(const std::string& path, std::string text) {
 }
 
 Result<History> read_history(const std::string& path) {
-  Result<std::string> text = read_file(path);
+  Result<std::string> text = wire::read_file(path, wire::table_bytes_max);
   if (!text.ok()) return text.error();
   return parse_history(path, std::move(*text));
 }

@@ -68,7 +68,7 @@ TEST_F(Refusals, files_that_are_no_tables_of_jobs) {
   PlotOptions options;
   options.chart = "cdf";
   options.jobs = {folder_.string()};
-  EXPECT_EQ(code_of(options), "cannot-read") << "a folder";
+  EXPECT_EQ(code_of(options), "not-a-file") << "a folder";
   EXPECT_EQ(code_of_jobs(""), "empty-file");
   EXPECT_EQ(code_of_jobs("colour,taste\nred,sweet\n"), "missing-column");
   const std::string header = "job_id,submit_s,start_s,finish_s\n";

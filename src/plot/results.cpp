@@ -9,6 +9,7 @@
 #include "plot/csv.h"
 #include "plot/text.h"
 #include "wire/json.h"
+#include "wire/read_file.h"
 
 namespace sl::plot {
 namespace {
@@ -90,7 +91,7 @@ Status read_folder(const std::string& path, RunSet& runs) {
     return not_found("no-such-folder", "there is no folder " + path).hint("schedulearn sim compare … --out " + path);
   if (!std::filesystem::exists(std::filesystem::path(path) / "run.json", ignored))
     return not_results(path, "is not a result folder: it has no run.json");
-  const Result<std::string> text = read_file(path + "/run.json");
+  const Result<std::string> text = wire::read_file(path + "/run.json", wire::table_bytes_max);
   if (!text.ok()) return text.error();
   const Result<json::value> document = wire::parse_json(*text);
   if (!document.ok())

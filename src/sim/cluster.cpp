@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <map>
-#include <sstream>
+
+#include "wire/read_file.h"
 
 namespace sl::sim {
 namespace {
@@ -142,14 +142,10 @@ std::vector<ServerDescription> Cluster::descriptions() const {
 Result<Cluster> read_cluster(const std::string& text) {
   if (text.starts_with(pool_prefix) || text.find("+pool:") != std::string::npos) return parse_pool(text);
   if (looks_like_shapes(text)) return parse_shapes(text);
-  std::ifstream file(text, std::ios::binary);
-  if (!file || !file.good()) {
-    if (text.find('.') == std::string::npos && text.find('/') == std::string::npos) return not_a_cluster(text);
-    return not_found("no-such-file", "there is no cluster file " + text);
-  }
-  std::ostringstream content;
-  content << file.rdbuf();
-  return parse_cluster_file(content.str(), text);
+  const auto content = wire::read_file(text, wire::document_bytes_max);
+  if (content.ok()) return parse_cluster_file(*content, text);
+  const bool is_path = text.find_first_of("./") != std::string::npos;
+  return !is_path && content.error().code == "no-such-file" ? not_a_cluster(text) : content.error();
 }
 
 }  // namespace sl::sim

@@ -8,8 +8,8 @@
 
 #include "base/suggest.h"
 #include "trace/published_profiles.h"
-#include "trace/text_file.h"
 #include "wire/error.h"
+#include "wire/read_file.h"
 
 namespace sl::trace {
 namespace {
@@ -141,7 +141,7 @@ std::shared_ptr<const wire::TrainingProfile> find_training(std::string_view fami
 Result<Profiles> read_profiles(const std::vector<std::string>& paths) {
   Profiles profiles;
   for (const std::string& path : paths) {
-    const Result<std::string> text = read_text(path);
+    const Result<std::string> text = wire::read_file(path, wire::document_bytes_max);
     if (!text.ok()) return text.error();
     Result<wire::TrainingProfile> profile = wire::parse_profile(*text);
     if (!profile.ok()) return wire::in_file(profile.error(), path);
