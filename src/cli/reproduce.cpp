@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "cli/context.h"
@@ -41,8 +42,19 @@ Result<std::vector<const reproduce::Experiment*>> chosen(const std::string& what
   return list;
 }
 
+bool takes_trace(const std::vector<const reproduce::Experiment*>& list) {
+  return std::ranges::any_of(list, [](const auto* experiment) { return experiment->takes_trace; });
+}
+
+std::string names_with_trace() {
+  std::string names;
+  for (const reproduce::Experiment& each : reproduce::experiments())
+    if (each.takes_trace) names += (names.empty() ? "" : ", ") + each.name;
+  return names;
+}
+
 Result<reproduce::Done> run_one(const reproduce::Experiment& experiment, const ReproduceOptions& options) {
-  reproduce::Done done{&experiment, {}, options.seeds > 0 ? options.seeds : experiment.seeds};
+  reproduce::Done done{&experiment, {}, options.seeds.value_or(experiment.seeds)};
   const std::string folder = options.folder + "/" + experiment.name;
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -65,10 +77,13 @@ Status write_summary(const std::vector<reproduce::Done>& all, const ReproduceOpt
 
 Result<bool> run_reproduce(const ReproduceOptions& options, std::ostream& out, std::ostream& progress) {
   if (options.what == "ls") return list(options, out), true;
-  if (options.seeds != 0 && (options.seeds < 2 || options.seeds > seeds_most))
+  if (options.seeds && (*options.seeds < 2 || *options.seeds > seeds_most))
     return invalid("bad-flag", fmt::format("--seeds is 2 to {}: an interval needs two values", seeds_most));
   const auto experiments_to_run = chosen(options.what);
   if (!experiments_to_run.ok()) return experiments_to_run.error();
+  if (!options.trace.empty() && !takes_trace(*experiments_to_run))
+    return invalid("bad-flag", "reproduce " + options.what + " uses no trace but those it generates")
+        .hint("leave --trace out; experiments that take one: " + names_with_trace());
   std::vector<reproduce::Done> all;
   for (const reproduce::Experiment* experiment : *experiments_to_run) {
     if (options.interrupted()) return false;

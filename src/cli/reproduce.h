@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <ostream>
 #include <string>
 
@@ -12,8 +13,8 @@ namespace sl::cli {
 struct ReproduceOptions {
   std::string what = "ls";            // ls, all, or the name of an experiment
   std::string folder = "reproduced";  // NAME/ in it for each experiment, report.html for all
-  int seeds = 0;                      // 0: each experiment's own number
-  std::string trace;                  // for philly; empty: generated
+  std::optional<int> seeds;           // nothing: each experiment's own number
+  std::string trace;                  // for those that take one; empty: generated
   bool json = false;
   bool quiet = false;
   std::string command;                                       // as typed, for the files' origin

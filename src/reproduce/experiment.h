@@ -91,7 +91,8 @@ struct Experiment {
   std::vector<Measure> measures;
   std::vector<Claim> claims;
   Result<Findings> (*run)(const Request&);
-  int seeds = 10;  // unless requested otherwise
+  int seeds = 10;            // unless requested otherwise
+  bool takes_trace = false;  // it can use Request::trace
 };
 
 }  // namespace sl::reproduce

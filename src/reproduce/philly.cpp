@@ -160,6 +160,7 @@ Experiment philly() {
                [](const Findings& f) { return f.mean("srtf.light_ratio") < f.mean("srtf.ratio"); }}};
   e.run = run_philly;
   e.seeds = 3;
+  e.takes_trace = true;
   return e;
 }
 

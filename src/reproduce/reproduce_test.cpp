@@ -140,8 +140,20 @@ TEST_F(Reproduce, one_seed_has_no_interval_and_is_refused) {
   cli::ReproduceOptions one = options("tetris-vs-fifo");
   one.seeds = 1;
   EXPECT_EQ(cli::run_reproduce(one, out, progress).error().code, "bad-flag");
+  one.seeds = 0;
+  EXPECT_EQ(cli::run_reproduce(one, out, progress).error().code, "bad-flag");
   one.seeds = -3;
   EXPECT_EQ(cli::run_reproduce(one, out, progress).error().code, "bad-flag");
+}
+
+TEST_F(Reproduce, a_trace_that_nothing_would_use_is_refused) {
+  std::ostringstream out, progress;
+  cli::ReproduceOptions given = options("tetris-vs-fifo");
+  given.trace = "t.csv";
+  const auto done = cli::run_reproduce(given, out, progress);
+  ASSERT_FALSE(done.ok());
+  EXPECT_EQ(done.error().code, "bad-flag");
+  EXPECT_NE(done.error().hints.back().find("philly"), std::string::npos);
 }
 
 TEST_F(Reproduce, a_trace_that_is_missing_says_how_to_get_the_real_one) {
