@@ -268,7 +268,7 @@ void Research::add_plots(CLI::App& app) {
       "  schedulearn plot arrivals philly.csv.gz\n  schedulearn plot arrivals thesis/pytorch-mnist:jobs=20\n",
       [this] { return arrivals_of(plotted_, trace_.seed); });
   arrivals->add_option("trace", plotted_, "CSV files, plain or .gz, or workloads")->required();
-  arrivals->add_option("--seed", trace_.seed, "seed of a workload");
+  arrivals->add_option("--seed", trace_.seed, "seed of a workload")->check(seed_of_64_bits());
   add_input_plot(*group, "speedup", "How much faster trainings are on more GPUs, from their profiles.",
                  "  schedulearn plot speedup pytorch-mnist pytorch-resnet\n  schedulearn plot speedup mine.json\n",
                  [this] { return speedup_of(plotted_); })
@@ -317,7 +317,8 @@ void Research::add_trace_commands(CLI::App& app) {
     c->add_option("-o,--out", trace_.out, "file, .gz to compress it; default: standard output");
   };
   const auto add_seed = [this](CLI::App* c) {
-    c->add_option("--seed", trace_.seed, "seed of a workload: the same seed gives the same bytes");
+    c->add_option("--seed", trace_.seed, "seed of a workload: the same seed gives the same bytes")
+        ->check(seed_of_64_bits());
   };
   CLI::App* info =
       add_trace(*group, "info", "Describe a trace: jobs, sizes, durations, load.",

@@ -418,8 +418,10 @@ TEST_F(Experiments, that_cannot_be_done_say_so_before_anything_runs) {
   o.parameters = {"=1"};
   EXPECT_EQ(code(o), "bad-parameter");
   o = options();
-  o.seeds = "3..1";
-  EXPECT_EQ(code(o), "bad-flag");
+  for (const char* wrong : {"3..1", "0", "18446744073709551615", "1..100000"}) {
+    o.seeds = wrong;
+    EXPECT_EQ(code(o), "bad-flag") << wrong;
+  }
   o = options();
   o.elastic = "2..3";
   EXPECT_EQ(code(o), "bad-flag");

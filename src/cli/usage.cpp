@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "base/suggest.h"
@@ -261,6 +263,17 @@ CLI::Validator above_zero() {
 }
 CLI::Validator not_negative() {
   return number_check("a number that is not negative", [](double value) { return value >= 0; });
+}
+CLI::Validator seed_of_64_bits() {
+  const auto check = [](std::string& text) {
+    std::uint64_t seed = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, seed);
+    return error == std::errc() && stop == end ? std::string()
+                                               : fmt::format("takes a whole number from 0 to {}, not {}",
+                                                             std::numeric_limits<std::uint64_t>::max(), text);
+  };
+  return CLI::Validator(check, "");
 }
 CLI::Validator one_of(std::vector<std::string> words) {
   const auto check = [words](std::string& text) {

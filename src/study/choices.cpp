@@ -99,7 +99,9 @@ Result<std::vector<std::int64_t>> parse_numbers(const std::string& text, const s
     const auto first = number<std::int64_t>(from), last = number<std::int64_t>(to);
     const bool sensible = first && last && *first >= 1 && *first <= *last &&
                           static_cast<std::size_t>(*last - *first) < most_numbers - numbers.size();
-    if (!sensible) return invalid("bad-flag", flag + " takes numbers, not " + text).hint(flag + " 1..10 or 1,2,5");
+    if (!sensible)
+      return invalid("bad-flag", flag + " takes up to 10,000 whole numbers from 1 to 9223372036854775807, not " + text)
+          .hint(flag + " 1..10 or 1,2,5");
     for (std::int64_t i = *first; i <= *last; ++i) {
       if (std::ranges::find(numbers, i) == numbers.end()) numbers.push_back(i);
     }

@@ -406,7 +406,7 @@ class CommandLineTest(LabTest):
             (("kill", "3"), 2, "did you mean cancel?"), (("policies",), 2, "did you mean policy?"), (("plot", "hist"), 2, "did you mean cdf?"), (("plot", "dots"), 2, "there are: cdf, gantt, util, queue, lines, bars"),
             (("frob", "--help"), 2, "there is no command frob"), (("policy", "frob", "--help"), 2, "there are: ls, show, set"), (("policy",), 2, "policy needs one of its commands: ls, show, set"),
             (("run", "python", "train.py"), 2, "a job's command follows --"), (("submit", "--gpus"), 2, "--gpus needs a value"), (("ls", "-z"), 2, "there is no flag -z"), (("events", "--limit", "x"), 2, "--limit takes a number from 1 to 10000, not x"),
-            (("sim", "run", "--policy", "fifo"), 2, "sim run needs --trace"), (("plot", "cdf", "--run", "a", "--jobs", "b"), 2, "--run cannot be used together with --jobs"), (("ls", "--color", "blue"), 2, "takes one of auto, always, never, not blue"),
+            (("sim", "run", "--policy", "fifo"), 2, "sim run needs --trace"), (("plot", "cdf", "--run", "a", "--jobs", "b"), 2, "--run cannot be used together with --jobs"), (("trace", "gen", "poisson", "--seed", "-1"), 2, "takes a whole number from 0 to 18446744073709551615, not -1"), (("trace", "gen", "poisson", "--seed", "18446744073709551616"), 2, "takes a whole number from 0"), (("ls", "--color", "blue"), 2, "takes one of auto, always, never, not blue"),
         ]:
             done = self.lab.cli(*arguments, check=False)
             self.assertEqual(done.returncode, code, arguments)
