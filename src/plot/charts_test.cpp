@@ -220,6 +220,7 @@ TEST(Plots, that_cannot_be_drawn_say_why) {
   o = options_of("gantt");
   o.servers = {"gpu99"};
   EXPECT_EQ(code(o), "unknown-server");
+  EXPECT_TRUE(make_figure(o).error().notes.at(0).starts_with("there are gpu0, gpu1"));
 }
 
 TEST(Plots, are_written_beside_their_numbers) {

@@ -179,7 +179,8 @@ Result<std::vector<int>> chosen_servers(const History& history, const std::vecto
       if (fits) found = wanted[s] = true;
     }
     if (found) continue;
-    Error error = not_found("unknown-server", "there is no server " + name);
+    Error error = not_found("unknown-server", "there is no server " + name)
+                      .note("there are " + shortened(joined({known.begin(), known.end()}, ", "), 1, 120));
     if (const auto near = did_you_mean(name, known)) error.hints.push_back("did you mean " + *near + "?");
     return error;
   }

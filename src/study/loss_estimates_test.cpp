@@ -146,6 +146,7 @@ TEST(LossScores, read_files_of_users_and_say_what_is_wrong_with_them) {
   ASSERT_TRUE(plain.ok());
   EXPECT_EQ(plain->front().losses, (std::vector<double>{3, 2, 1.5}));
   EXPECT_EQ(read("name\nx\n").error().code, "no-column");
+  EXPECT_EQ(read("name,size\nx,1\n").error().notes.at(0), "its columns are name, size");
   EXPECT_EQ(read("").error().code, "no-column");
   for (const std::string bad : {"3|2|", "3|x", "0|1", "3||1", "nan|1", ""})
     EXPECT_EQ(read("losses,model\n" + bad + ",m\n").error().code, "bad-losses") << bad;

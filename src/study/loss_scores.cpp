@@ -1,6 +1,7 @@
 #include "study/loss_scores.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -82,7 +83,9 @@ Result<std::vector<LossTraining>> read_loss_trainings(const std::string& path) {
                                     rows.fields().begin());
   };
   const std::size_t losses = column("losses"), model = column("model"), half = column("half");
-  if (losses == rows.fields().size()) return invalid("no-column", path + " has no column losses");
+  if (losses == rows.fields().size())
+    return invalid("no-column", path + " has no column losses")
+        .note(fmt::format("its columns are {}", fmt::join(rows.fields(), ", ")));
   std::vector<LossTraining> trainings;
   while (rows.next()) {
     const auto field = [&](std::size_t at) {
