@@ -25,6 +25,9 @@ bool will_be_one_file(const std::string& a, const std::string& b) {
 Status check_outputs(const std::vector<OutputPath>& outputs, const std::vector<std::string>& inputs) {
   for (auto output = outputs.begin(); output != outputs.end(); ++output) {
     if (output->path.empty()) continue;
+    std::error_code failed;
+    if (fs::is_directory(output->path, failed))
+      return invalid("not-a-file", output->flag + " " + output->path + " is a directory").hint("name a file in it");
     for (const std::string& input : inputs) {
       if (are_one_file(output->path, input))
         return invalid("bad-flag", output->flag + " " + output->path + " would overwrite " + input + ", which is read")

@@ -14,7 +14,7 @@ struct OutputPath {
 };
 
 // `inputs` may hold names of other things (workloads, shapes of clusters). Pipes and devices are no files that could be
-// destroyed. Error "bad-flag".
+// destroyed. Errors "bad-flag", "not-a-file" (a directory).
 Status check_outputs(const std::vector<OutputPath>& outputs, const std::vector<std::string>& inputs);
 
 }  // namespace sl::cli

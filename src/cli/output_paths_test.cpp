@@ -33,6 +33,10 @@ TEST_F(OutputPaths, are_no_file_that_is_read_however_it_is_named) {
   EXPECT_TRUE(check_outputs({{"--out", path("new.csv")}, {"--csv", ""}}, {path("p.csv"), "32x8", ""}).ok());
 }
 
+TEST_F(OutputPaths, are_no_directories) {
+  EXPECT_EQ(check_outputs({{"--out", folder_.string()}}, {}).error().code, "not-a-file");
+}
+
 TEST_F(OutputPaths, are_one_for_each_output) {
   EXPECT_FALSE(check_outputs({{"--out", path("x.svg")}, {"--csv", path("./x.svg")}}, {}).ok());
   EXPECT_FALSE(check_outputs({{"--out", path("p.csv")}, {"--csv", path("link.csv")}}, {}).ok());

@@ -51,12 +51,13 @@ class Experiments : public testing::Test {
     EXPECT_TRUE(done.ok()) << done.error().message;
     return out.str();
   }
-  static std::string code(const SimulationOptions& options) {
+  static Error refusal(const SimulationOptions& options) {
     std::ostringstream out;
     const auto done = compare(options, out);
     EXPECT_EQ(out.str(), "");
-    return done.ok() ? "" : done.error().code;
+    return done.ok() ? Error{} : done.error();
   }
+  static std::string code(const SimulationOptions& options) { return refusal(options).code; }
 
   const fs::path folder_ = fs::path(testing::TempDir()) / ("experiments-" + std::to_string(::getpid()));
 };
@@ -415,6 +416,10 @@ TEST_F(Experiments, that_cannot_be_done_say_so_before_anything_runs) {
   o = options();
   o.parameters = {"nosuch=1"};
   EXPECT_EQ(code(o), "unknown-parameter");
+  o.policies = {"./picky.py"};
+  o.read_policy = read_picky;
+  EXPECT_TRUE(refusal(o).hints.empty()) << "policy show knows no policy of a user's own";
+  o = options();
   o.parameters = {"=1"};
   EXPECT_EQ(code(o), "bad-parameter");
   o = options();

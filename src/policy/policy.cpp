@@ -8,7 +8,8 @@ Result<Parameters> parse_parameters(const PolicyInfo& info, const GivenParameter
   Result<Parameters> parsed = Parameters::parse(info.parameters, given, "policy " + info.name);
   if (parsed.ok() || parsed.error().code != "unknown-parameter") return parsed;
   Error error = parsed.error();
-  error.hints.push_back("schedulearn policy show " + info.name);
+  const bool is_a_users_own = info.name.ends_with(".py");  // which `policy show` does not know; the note names them
+  if (!is_a_users_own) error.hints.push_back("schedulearn policy show " + info.name);
   return error;
 }
 
