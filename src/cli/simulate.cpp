@@ -14,6 +14,7 @@
 #include "study/table.h"
 #include "trace/profiles.h"
 #include "wire/costs.h"
+#include "wire/error.h"
 #include "wire/json_text.h"
 #include "wire/read_file.h"
 
@@ -69,7 +70,7 @@ Status add_costs(const SimulationOptions& options, study::ExperimentSettings& se
   const auto text = wire::read_file(options.costs, wire::document_bytes_max);
   if (!text.ok()) return text.error();
   const auto measured = wire::parse_costs(*text);
-  if (!measured.ok()) return measured.error();
+  if (!measured.ok()) return wire::in_file(measured.error(), options.costs);
   const wire::FamilyCosts mean = wire::mean_of(measured->families);
   sim::Costs& costs = settings.cluster.costs;
   const auto set = [](int count, double seconds, Duration& cost) {

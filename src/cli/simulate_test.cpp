@@ -576,6 +576,15 @@ TEST_F(Experiments, as_a_published_simulator_refuse_what_that_does_not_know) {
   EXPECT_EQ(code(changed), "semantics-trace");
 }
 
+TEST_F(Experiments, name_the_file_of_costs_that_is_wrong) {
+  std::ofstream(folder_ / "costs.json") << "{}";
+  SimulationOptions o = options();
+  o.costs = (folder_ / "costs.json").string();
+  const Error error = refusal(o);
+  EXPECT_EQ(error.code, "bad-costs");
+  EXPECT_NE(error.notes.at(0).find("costs.json"), std::string::npos);
+}
+
 TEST_F(Experiments, overwrite_nothing_that_they_read_or_write) {
   SimulationOptions o = options();
   const std::string trace = content(o.trace);

@@ -17,8 +17,14 @@ bool is_sound(int count, double seconds) {
 }  // namespace
 
 Result<CostsDocument> parse_costs(std::string_view text) {
-  auto read = read_json<CostsDocument>(text, Unknown::reject);
+  const auto value = parse_json(text);
+  if (!value.ok()) return value.error();
+  auto read = from_value<CostsDocument>(*value, Unknown::reject);
   if (!read.ok()) return read.error();
+  for (const std::string key : {"schedulearn_costs", "families"}) {
+    if (!value->get_object().contains(key))
+      return invalid("bad-costs", "these are no costs: the key " + key + " is missing").at("/" + key);
+  }
   if (read->schedulearn_costs != 1)
     return invalid("costs-version", "these costs are of version " + std::to_string(read->schedulearn_costs) +
                                         "; this Schedulearn reads version 1")

@@ -42,6 +42,9 @@ TEST(Costs, a_restart_takes_the_stop_the_start_and_the_work_done_again) {
 TEST(Costs, what_cannot_be_is_refused) {
   const auto code = [](const char* text) { return parse_costs(text).error().code; };
   EXPECT_EQ(code("{"), "malformed-json");
+  for (const char* no_costs : {"{}", R"({"schedulearn_costs": 1})", R"({"families": []})"})
+    EXPECT_EQ(code(no_costs), "bad-costs") << no_costs;
+  EXPECT_TRUE(parse_costs(R"({"schedulearn_costs": 1, "families": []})").ok()) << "nothing was measured yet";
   EXPECT_EQ(code(R"({"schedulearn_costs": 2, "families": []})"), "costs-version");
   EXPECT_EQ(code(R"({"schedulearn_costs": 1, "families": [{"family": "a", "starts": -1}]})"), "bad-costs");
   EXPECT_EQ(code(R"({"schedulearn_costs": 1, "families": [{"family": "a", "stops": 1, "stop_s": 1e12}]})"),
