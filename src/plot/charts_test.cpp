@@ -1,4 +1,5 @@
 // What the charts show, on data small enough to count by hand.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -294,6 +295,17 @@ TEST(Gantt, an_interruption_is_dark_on_its_box_in_every_theme) {
     const std::string svg = render(figure, {80, theme});
     EXPECT_NE(svg.find("class=\"wedge\""), std::string::npos);
     EXPECT_NE(svg.find(".wedge{fill:#1f2328}"), std::string::npos);
+  }
+}
+
+TEST(Gantt, no_job_is_grey_as_a_lost_server_is) {
+  const std::string svg = render(*gantt_figure(*parse_history("events.csv", small_history), "fifo", {}), {});
+  for (int i = 0; i < box_colors; ++i) {
+    const std::string rule = fmt::format(".b{}{{fill:#", i);
+    const std::size_t at = svg.find(rule);
+    ASSERT_NE(at, std::string::npos) << i;
+    const std::string color = svg.substr(at + rule.size(), 6);
+    EXPECT_NE(color.substr(0, 2), color.substr(4, 2)) << color;
   }
 }
 

@@ -33,8 +33,9 @@ constexpr Colors dark = {"#0d1117",
                          {"#58a6e8", "#ff9a4d", "#2fc89b", "#e79fcb", "#d0d7de", "#e3c04a", "#9bd8ff", "#b9a5f0"},
                          {"#1b222b", "#1d4469", "#2f6fa3", "#63a4d8", "#b5dcff"},
                          "#0d1117"};
+// Paul Tol's light scheme without its grey, in which lost servers are drawn.
 constexpr std::string_view boxes[box_colors] = {"#77aadd", "#ee8866", "#eedd88", "#ffaabb",
-                                                "#99ddff", "#44bb99", "#bbcc33", "#dddddd"};
+                                                "#99ddff", "#44bb99", "#bbcc33", "#aaaa00"};
 constexpr std::string_view dashes[8] = {"none",  "5 1.6", "1.4 1.4", "6 1.6 1.4 1.6",
                                         "8 2.4", "3 1.2", "1 2.4",   "6 1.2 1 1.2 1 1.2"};
 
