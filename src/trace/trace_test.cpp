@@ -122,6 +122,16 @@ TEST(Traces, hold_what_jobs_come_after_and_where_they_may_run_and_write_it_as_it
             (std::vector<std::string>{"job ids (numbered instead)", "what jobs come after", "choices of servers"}));
 }
 
+TEST(Traces, name_what_swf_has_no_place_for) {
+  const auto lost = [](const std::string& column, const std::string& value) {
+    return lost_in_swf(good("job_id,submit_time_s,gpus,duration_s," + column + "\n1,0,2,5," + value + "\n"));
+  };
+  EXPECT_EQ(lost("epochs", "3"), std::vector<std::string>{"facts of trainings"});
+  EXPECT_EQ(lost("roles", "scheduler 1 gpus=0 cpus=1|worker 2 cpus=2").back(), "roles");
+  EXPECT_EQ(lost("profile", "pytorch-mnist"), std::vector<std::string>{"profiles"});
+  EXPECT_EQ(lost("est_duration_s", "3"), std::vector<std::string>{});
+}
+
 TEST(Traces, have_jobs_that_wait_for_earlier_ones_only) {
   const auto message = [](const std::string& rows, TraceOptions options = {.everything = true}) {
     const auto trace = parse_trace(order_header + rows, options);

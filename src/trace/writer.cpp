@@ -275,6 +275,25 @@ std::int64_t swf_status(const std::string& status) {
   return is({"cancelled", "CANCELLED", "Killed"}) ? 5 : -1;
 }
 
+struct NotInSwf {
+  const char* words;
+  std::vector<Column> columns;
+};
+const NotInSwf not_in_swf[] = {{"deadlines", {Column::deadline}},
+                               {"ranges of GPUs", {Column::gpus_min, Column::gpus_max, Column::gpus_allowed}},
+                               {"shares and types of GPUs", {Column::gpu_share, Column::gpu_type}},
+                               {"profiles", {Column::profile}},
+                               {"facts of trainings",
+                                {Column::epochs, Column::batch_size, Column::target_loss, Column::budget,
+                                 Column::model_bytes, Column::largest_tensor_bytes, Column::iterations}},
+                               {"roles", {Column::roles}},
+                               {"CPUs", {Column::cpus}},
+                               {"disk and network", {Column::disk_mib, Column::network_mbit_s}},
+                               {"arrays", {Column::array}},
+                               {"what jobs come after", {Column::after}},
+                               {"choices of servers", {Column::on, Column::not_on}},
+                               {"priorities", {Column::priority}}};
+
 void append_swf(std::string& to, const Trace& trace, const TraceJob& job, const SwfNumbers& numbers) {
   const TraceDetails* own = trace.details_of(job);
   const TraceDetails& details = own ? *own : nothing;
@@ -318,21 +337,10 @@ std::vector<std::string> lost_in_swf(const Trace& trace) {
   if (!numbers.users.numeric()) lost.push_back("names of users (numbered instead)");
   if (!numbers.groups.numeric() || !numbers.families.numeric() || !numbers.queues.numeric())
     lost.push_back("names of virtual clusters, models and queues (numbered instead)");
-  const std::vector<const TraceDetails*> all = used_details(trace);
-  const auto any = [&](auto says) {
-    return std::any_of(all.begin(), all.end(), [&](const TraceDetails* details) { return says(*details); });
-  };
-  if (any([](const TraceDetails& d) { return !d.deadline.is_never(); })) lost.push_back("deadlines");
-  if (any([](const TraceDetails& d) { return d.gpus_min > 0 || d.gpus_max > 0; })) lost.push_back("ranges of GPUs");
-  if (any([](const TraceDetails& d) { return d.gpu_share < 1 || !d.gpu_types.empty(); }))
-    lost.push_back("shares and types of GPUs");
-  if (any([](const TraceDetails& d) { return d.model != nullptr; })) lost.push_back("profiles");
-  if (any([](const TraceDetails& d) { return d.demand[Resource::cpu] > 0; })) lost.push_back("CPUs");
-  if (any([](const TraceDetails& d) { return !d.array.empty(); })) lost.push_back("arrays");
-  if (any([](const TraceDetails& d) { return !d.after.empty(); })) lost.push_back("what jobs come after");
-  if (any([](const TraceDetails& d) { return !d.on.empty() || !d.not_on.empty(); }))
-    lost.push_back("choices of servers");
-  if (any([](const TraceDetails& d) { return d.priority != 0; })) lost.push_back("priorities");
+  const std::vector<Column> used = used_columns(trace);
+  for (const auto& [words, columns] : not_in_swf) {
+    if (std::ranges::find_first_of(used, columns) != used.end()) lost.emplace_back(words);
+  }
   return lost;
 }
 
