@@ -399,6 +399,16 @@ TEST_F(Experiments, that_are_interrupted_are_named_with_their_number_of_jobs) {
   EXPECT_NE(out.str().find(" (40 jobs) (seed 100) was interrupted"), std::string::npos);
 }
 
+TEST_F(Experiments, report_the_end_of_their_progress) {
+  SimulationOptions o = options();
+  o.seeds = "1..3";
+  o.report_progress = true;
+  testing::internal::CaptureStderr();
+  compared(o);
+  const std::string lines = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(lines.ends_with("{\"part\":1.00,\"runs_done\":3,\"runs\":3}\n")) << lines;
+}
+
 TEST_F(Experiments, say_what_a_policy_assumes_where_the_trace_is_silent) {
   SimulationOptions o = options();
   o.policies = {"edf"};

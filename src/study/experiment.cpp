@@ -265,10 +265,17 @@ class Runner {
 
   void watch(const std::function<bool(const ExperimentProgress&)>& keep_on) {
     std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, std::chrono::milliseconds(100), [this] { return running_ == 0; })) {
-      const double part = static_cast<double>(finished_) / static_cast<double>(std::max<std::int64_t>(1, jobs_total_));
-      if (!keep_on({done_, tasks_.size(), part})) cancelled_ = true;
+    for (bool is_over = false; !is_over;) {
+      is_over = changed_.wait_for(lock, std::chrono::milliseconds(100), [this] { return running_ == 0; });
+      const bool goes_on = keep_on(progress());
+      if (!is_over && !goes_on) cancelled_ = true;
     }
+  }
+
+  // All of it once all simulations are done, although some of their jobs may never have finished.
+  ExperimentProgress progress() const {
+    const auto jobs = static_cast<double>(std::max<std::int64_t>(1, jobs_total_));
+    return {done_, tasks_.size(), done_ == tasks_.size() ? 1 : static_cast<double>(finished_) / jobs};
   }
 
   Status run_one(Task& task, std::size_t number) {

@@ -84,7 +84,7 @@ struct ExperimentResult {
   ResultFolder folder;                         // if there is one: nobody else writes to it until this is destroyed
 };
 
-// Reported a few times per second.
+// Reported a few times per second, and at the end.
 struct ExperimentProgress {
   std::size_t rows_done = 0, rows = 0;
   double part = 0;  // finished fraction of all jobs of all rows
