@@ -63,6 +63,20 @@ TEST_F(Experiments, are_printed_in_units_people_read) {
   EXPECT_NE(compared(o).find("\t1000000\t"), std::string::npos) << "programs read seconds";
 }
 
+// One job of 1,000 days, and 5,000 of a second behind it: 1,000 days on average, and 0.2 at best.
+TEST_F(Experiments, show_a_bound_that_is_far_below_the_figures) {
+  std::ofstream trace(folder_ / "late.csv");
+  trace << "job_id,submit_time_s,gpus,duration_s\nlong,0,1,86400000\n";
+  for (int i = 0; i < 5000; ++i) trace << i << ",1,1,1\n";
+  trace.close();
+  SimulationOptions o = options();
+  o.trace = (folder_ / "late.csv").string();
+  o.servers = "1x1";
+  o.metrics = "avg_jct_s";
+  const std::string table = compared(o);
+  EXPECT_NE(line_with(table, "lower bound").find(" 0.2"), std::string::npos) << table;
+}
+
 TEST_F(Experiments, wider_than_the_terminal_continue_below) {
   SimulationOptions o = options();
   for (const std::size_t columns : {60U, 80U}) {

@@ -163,10 +163,12 @@ int digits_for(double least, double most) {
   return std::clamp(std::max(3 - places(most), 2 - places(least)), 0, 3);
 }
 
-Column column_of(const MetricInfo& metric, const std::vector<Group>& groups) {
+// `bound`: of this metric, shown in the same column; no_figure: there is none.
+Column column_of(const MetricInfo& metric, const std::vector<Group>& groups, double bound) {
   if (metric.name.ends_with("_pct")) return {&metric, "%", 1, 1};
   if (!metric.name.ends_with("_s")) return {&metric, "", 1, is_count(metric) ? 0 : 3};
-  const auto [least, most] = extremes(groups, metric);
+  auto [least, most] = extremes(groups, metric);
+  if (bound > 0) least = std::min(least, bound);
   const TimeUnit unit = time_unit(most);
   return {&metric, unit.name, unit.seconds, digits_for(least / unit.seconds, most / unit.seconds)};
 }
@@ -230,29 +232,22 @@ std::optional<LowerBounds> common_bound(const std::vector<Group>& groups) {
   return bound;
 }
 
-Cells bound_row(const LowerBounds& bounds, const std::vector<Column>& columns) {
-  Cells row = {"lower bound"};
-  for (const Column& column : columns) {
-    const double bound = column.metric->name == "avg_jct_s"    ? bounds.avg_jct_s
-                         : column.metric->name == "makespan_s" ? bounds.makespan_s
-                                                               : no_figure;
-    row.push_back(std::isnan(bound) ? "" : column.text(bound));
-  }
-  return row;
+double bound_of(const LowerBounds& bounds, const MetricInfo& metric) {
+  if (metric.name == "avg_jct_s") return bounds.avg_jct_s;
+  return metric.name == "makespan_s" ? bounds.makespan_s : no_figure;
 }
 
 bool has_bounded(const std::vector<const MetricInfo*>& metrics) {
-  return std::any_of(metrics.begin(), metrics.end(), [](const MetricInfo* metric) {
-    return metric->name == "avg_jct_s" || metric->name == "makespan_s";
-  });
+  return std::ranges::any_of(metrics, [](const MetricInfo* metric) { return !std::isnan(bound_of({}, *metric)); });
 }
 
 std::vector<Cells> table_of(const ExperimentSettings& settings, const std::vector<Group>& groups,
                             const std::vector<const MetricInfo*>& metrics) {
   std::vector<Column> columns;
   std::vector<Cells> rows = {{"policy"}, {""}};
+  const auto bound = common_bound(groups);
   for (const MetricInfo* metric : metrics) {
-    columns.push_back(column_of(*metric, groups));
+    columns.push_back(column_of(*metric, groups, bound ? bound_of(*bound, *metric) : no_figure));
     rows[0].emplace_back(without_unit(*metric));
     rows[1].push_back(columns.back().unit);
   }
@@ -260,8 +255,12 @@ std::vector<Cells> table_of(const ExperimentSettings& settings, const std::vecto
     rows.push_back({label(settings, each.first(), true)});
     for (const Column& column : columns) rows.back().push_back(cell(each, column));
   }
-  const auto bound = common_bound(groups);
-  if (bound && has_bounded(metrics)) rows.push_back(bound_row(*bound, columns));
+  if (!bound || !has_bounded(metrics)) return rows;
+  rows.push_back({"lower bound"});
+  for (const Column& column : columns) {
+    const double value = bound_of(*bound, *column.metric);
+    rows.back().push_back(std::isnan(value) ? "" : column.text(value));
+  }
   return rows;
 }
 
