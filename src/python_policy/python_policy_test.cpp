@@ -199,6 +199,8 @@ TEST(PythonPolicy, parameters_have_the_types_of_their_defaults_and_are_checked) 
 TEST(PythonPolicy, a_fault_tells_the_line) {
   EXPECT_EQ(fault_of(order + "        return jobs\n"), "none");
   EXPECT_EQ(fault_of(order + "        return jobs[5]\n"), "mine.py:4: in order: IndexError: list index out of range");
+  EXPECT_EQ(fault_of(order + "        raise ValueError('a\\x1b[31m\\nerror: fake')\n"),
+            "mine.py:4: in order: ValueError: a^[[31m^Jerror: fake");
   EXPECT_EQ(fault_of(order + "        while True: pass\n", {.deadline = Duration::milliseconds(200)}),
             "mine.py:4: in order: no decision within 200 ms");
   EXPECT_EQ(fault_of(order + "        import os; os.abort()\n"),

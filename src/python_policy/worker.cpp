@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "python_policy/texts.h"
+#include "wire/visible.h"
 
 namespace sl::python_policy {
 namespace {
@@ -113,7 +114,7 @@ Error to_error(const Fault& fault, const std::string& file) {
   std::string where = file;
   if (fault.line > 0) where += fmt::format(":{}", fault.line);
   if (!fault.function.empty()) where += fmt::format(": in {}", fault.function);
-  return invalid("policy-" + fault.kind, fmt::format("{}: {}", where, fault.message))
+  return invalid("policy-" + fault.kind, fmt::format("{}: {}", where, wire::visible_name(fault.message)))
       .at(fault.line > 0 ? fmt::format("line {}", fault.line) : "");
 }
 
