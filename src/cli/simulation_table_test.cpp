@@ -205,6 +205,23 @@ TEST_F(Experiments, with_measured_speeds_never_beat_the_lower_bound) {
   }
 }
 
+// The world's speeds are rounded, up as well as down.
+TEST_F(Experiments, with_speeds_by_number_of_gpus_never_beat_the_lower_bound) {
+  SimulationOptions o = options();
+  o.trace = "coach";
+  o.servers = "4x4";
+  o.policies = {"elastic_fifo"};
+  o.seeds = "1..10";
+  o.json = true;
+  const boost::json::value document = boost::json::parse(compared(o));
+  for (const auto& row : document.at("results").as_array()) {
+    for (const std::string metric : {"avg_jct", "makespan"}) {
+      const auto bound_s = row.at(metric + "_bound_s").to_number<double>();
+      EXPECT_GE(row.at(metric + "_s").to_number<double>(), bound_s - 1e-9) << row.at("seed");
+    }
+  }
+}
+
 TEST_F(Experiments, show_names_of_the_trace_without_obeying_them) {
   std::ofstream(folder_ / "names.csv") << "job_id,submit_time_s,gpus,duration_s,cpus\n"
                                        << "\"a\x1b[31m\nerror: fake\",0,1,10,500\nb,0,1,10,1\n";

@@ -176,6 +176,9 @@ struct Least {
   double seconds, work;
 };
 
+// The world keeps speeds as floats (sim/trainings.h), some of them rounded up: a bound of exact ones could be beaten.
+double in_the_world(double speed) { return static_cast<float>(speed); }
+
 // At the speeds that were measured.
 Least least_measured(const sim::Behaviour& known, const trace::TraceJob& job, const trace::TraceDetails& details,
                      int low, int high, const sim::Cluster& cluster) {
@@ -187,7 +190,7 @@ Least least_measured(const sim::Behaviour& known, const trace::TraceJob& job, co
     const double share = details.gpu_share < 1 ? std::min(details.gpu_share, 1 / tenants) : 1;
     for (int gpus = low; gpus <= high; ++gpus) {
       const double fastest = std::max(known.steps_per_s(kind, gpus, false), known.steps_per_s(kind, gpus, true));
-      const double seconds = job.duration.to_seconds() * reference / (fastest * kept);
+      const double seconds = job.duration.to_seconds() / in_the_world(fastest * kept / reference);
       best.seconds = std::min(best.seconds, seconds);
       best.work = std::min(best.work, seconds * gpus * share * cluster.kinds[kind].speed);
     }
@@ -198,7 +201,7 @@ Least least_measured(const sim::Behaviour& known, const trace::TraceJob& job, co
 Least least(const trace::Trace& trace, std::size_t index, const sim::Behaviours& behaviours,
             const sim::Cluster& cluster, double speed) {
   const trace::TraceJob& job = trace.jobs[index];
-  const double length = job.duration.to_seconds() / speed;
+  const double length = job.duration.to_seconds() / in_the_world(speed);
   const trace::TraceDetails* details = trace.details_of(job);
   if (!details || job.gpus == 0) return {length, length * job.gpus * speed};
   const int low = details->gpus_min > 0 ? details->gpus_min : job.gpus, high = std::max(details->gpus_max, job.gpus);
@@ -207,7 +210,7 @@ Least least(const trace::Trace& trace, std::size_t index, const sim::Behaviours&
   Least best = {length, length * job.gpus * details->gpu_share * speed};
   const SpeedCurve& curve = details->model ? details->model->speed_curve : unmeasured_speed_curve;
   for (int gpus = low; gpus <= high; ++gpus) {
-    const double seconds = length * curve.speed_on(job.gpus) / curve.speed_on(gpus);
+    const double seconds = length / in_the_world(curve.speed_on(gpus, job.gpus));
     best.seconds = std::min(best.seconds, seconds);
     best.work = std::min(best.work, seconds * gpus * details->gpu_share * speed);
   }
