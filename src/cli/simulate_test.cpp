@@ -123,7 +123,7 @@ TEST_F(Experiments, write_what_happened_in_order) {
 
 // Two jobs take turns of a minute: three changes, each a stop of 2 s and, for the one that comes back, a start of 3 s.
 TEST_F(Experiments, what_is_suspended_costs_a_stop_and_a_start_where_nothing_was_ever_frozen) {
-  std::ofstream(folder_ / "two.csv") << "job_id,submit_time_s,gpus,duration_s\na,0,1,100\nb,0,1,100\n";
+  std::ofstream(folder_ / "two.csv") << "job_id,submit_time_s,gpus,duration_s\na,0,1,1000\nb,0,1,1000\n";
   std::ofstream(folder_ / "costs.json") << R"({"schedulearn_costs": 1, "families": [{"family": "other", "stops": 3,
       "stop_s": 2, "starts": 3, "start_s": 3, "repeated_s": 0, "freezes": 0, "freeze_s": 0, "thaws": 0, "thaw_s": 0}]})";
   SimulationOptions o = options();

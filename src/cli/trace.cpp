@@ -120,12 +120,12 @@ void print_extras(const trace::TraceSummary& summary, std::ostream& out) {
   line("profiles", summary.with_profile);
 }
 
-// 0 if no cluster is named.
-Result<int> gpus_of(const std::string& servers) {
-  if (servers.empty()) return 0;
-  const Result<sim::Cluster> cluster = sim::read_cluster(servers);
+// Nothing if no cluster is named.
+Result<std::optional<sim::Cluster>> cluster_of(const std::string& servers) {
+  if (servers.empty()) return std::optional<sim::Cluster>();
+  Result<sim::Cluster> cluster = sim::read_cluster(servers);
   if (!cluster.ok()) return cluster.error();
-  return cluster->gpus();
+  return std::optional(std::move(*cluster));
 }
 
 // "32x8" and the trace's load on it; nothing if no cluster was named.
@@ -136,10 +136,10 @@ struct Load {
   std::int64_t jobs_too_wide = 0;
 };
 
-Load load_of(const std::string& servers, int gpus, const trace::Trace& trace) {
-  if (gpus == 0) return {};
-  Load load{servers, gpus, trace::offered_load(trace, gpus), 0};
-  for (const trace::TraceJob& job : trace.jobs) load.jobs_too_wide += job.gpus > gpus;
+Load load_of(const std::string& servers, const std::optional<sim::Cluster>& cluster, const trace::Trace& trace) {
+  if (!cluster) return {};
+  Load load{servers, cluster->gpus(), trace::offered_load(trace, cluster->gpu_speed_total()), 0};
+  for (const trace::TraceJob& job : trace.jobs) load.jobs_too_wide += job.gpus > load.gpus;
   return load;
 }
 
@@ -156,7 +156,9 @@ void print_info(const TraceCommand& command, const trace::Trace& trace, const Lo
   if (load.gpus > 0) {
     fmt::print(out, "  {:<11} {:.2f} of what {} can do while jobs arrive ({} GPUs)\n", "load", load.load, load.servers,
                grouped(load.gpus));
-    if (load.jobs_too_wide > 0) fmt::print(out, "  {:<11} {} jobs do not fit it\n", "", grouped(load.jobs_too_wide));
+    if (load.jobs_too_wide > 0)
+      fmt::print(out, "  {:<11} {} not fit it\n", "",
+                 load.jobs_too_wide == 1 ? "1 job does" : grouped(load.jobs_too_wide) + " jobs do");
   }
   print_extras(summary, out);
   print_widths(summary, out);
@@ -297,13 +299,13 @@ boost::json::object json_of(const trace::WorkloadInfo& info) {
 }  // namespace
 
 Status trace_info(const TraceCommand& command, const Outputs& to) {
-  const Result<int> gpus = gpus_of(command.servers);
-  if (!gpus.ok()) return gpus.error();
+  const auto cluster = cluster_of(command.servers);
+  if (!cluster.ok()) return cluster.error();
   trace::TraceOptions options = options_of(command.filter, false);
-  options.cluster_gpus = *gpus;
+  if (*cluster) options.cluster_gpus = (*cluster)->gpus();
   const Result<trace::Trace> trace = trace::open_trace(command.source, command.seed, options);
   if (!trace.ok()) return trace.error();
-  const Load load = load_of(command.servers, *gpus, *trace);
+  const Load load = load_of(command.servers, *cluster, *trace);
   if (!command.json) return print_info(command, *trace, load, to.out), Status();
   const trace::TraceSummary summary = trace::summarize(*trace);
   boost::json::object document = json_of(summary);

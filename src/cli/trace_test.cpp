@@ -56,13 +56,15 @@ TEST_F(TraceCommands, info_says_what_is_in_a_trace_and_what_was_left_out) {
   const std::string text = said(trace_info, command);
   EXPECT_NE(text.find("3 of 4 rows"), std::string::npos) << text;
   EXPECT_NE(text.find("left out    1 without a GPU"), std::string::npos) << text;
-  EXPECT_NE(text.find("1 jobs do not fit it"), std::string::npos) << text;
+  EXPECT_NE(text.find("1 job does not fit it"), std::string::npos) << text;
   command.json = true;
   command.filter.gpus_max = 8;
   const auto document = boost::json::parse(said(trace_info, command)).as_object();
   EXPECT_EQ(document.at("jobs").as_int64(), 2);
   EXPECT_EQ(document.at("report").as_object().at("dropped_oversize").as_int64(), 1);
   EXPECT_DOUBLE_EQ(document.at("load").as_object().at("load").as_double(), 50.0 / 5 / 8);
+  command.servers = file("twice_as_fast.toml", "[[servers]]\ngpus = 8\nspeed = 2.0\n");
+  EXPECT_DOUBLE_EQ(boost::json::parse(said(trace_info, command)).at("load").at("load").as_double(), 50.0 / 5 / 16);
 }
 
 TEST_F(TraceCommands, gen_writes_the_same_bytes_for_the_same_seed) {

@@ -324,7 +324,8 @@ void Api::get_simulation_chart(Call call) {
   const std::string metric = call.request.parameter("metric").value_or("");
   if (const Status fine = metric.empty() ? Status() : check_value("metric", metric);
       !fine.ok() || metric.starts_with('-'))
-    return call.fail(invalid("unknown-metric", "there is no metric " + metric));
+    return call.fail(invalid("unknown-metric", "there is no metric " + metric)
+                         .hint("the results of the simulation have the names: avg_jct_s, makespan_s"));
   with_simulation(call, [&](const answers::SimulationDetails& found) {
     simulations_->draw(found.id,
                        {kind, theme, static_cast<int>(*width), metric,

@@ -1,13 +1,15 @@
 #include "core/line_gate.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "policy/placer.h"
 #include "policy/satisfiable.h"
 
 namespace sl {
 
-void LineGate::refresh() {
+void LineGate::look() const {
+  if (!std::exchange(is_stale_, false)) return;
   any_up_ = false;
   most_ = total_ = 0;
   cpus_ = 0;
@@ -63,6 +65,7 @@ bool LineGate::may_start(const Job& job, Instant now) const {
 }
 
 int LineGate::at_once(const JobRequest& request) const {
+  look();
   constexpr double most = 1000;  // of servers whose CPUs are not known
   if (request.needs_gpus()) return total_ / std::max(1, request.gpus_min);
   return static_cast<int>(std::min(most, cpus_ / std::max(1.0, request.demand[Resource::cpu])));
@@ -70,6 +73,7 @@ int LineGate::at_once(const JobRequest& request) const {
 
 bool LineGate::could_start(const Job& job, const Policy* policy, Instant now) {
   if (!may_start(job, now)) return false;
+  look();
   if (!any_up_) return true;
   if (is_frozen(job)) return is_intact(*job.frozen_on);
   return has_all_members(job.request) && is_possible(job.request, gpus_of(job, policy));

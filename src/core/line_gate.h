@@ -19,7 +19,7 @@ class LineGate {
   LineGate(const Ledger& ledger, const Jobs& jobs) : ledger_(ledger), jobs_(jobs) {}
 
   // The servers have changed: states, GPUs, resources.
-  void refresh();
+  void refresh() { is_stale_ = true; }
   // `policy` decides how many GPUs the job needs; null: there is none yet, and the job is taken at its least.
   bool admits(const Job& job, const Policy* policy, Instant now) {
     return job.request.needs_gpus() && could_start(job, policy, now);
@@ -40,6 +40,7 @@ class LineGate {
   static int gpus_of(const Job& job, const Policy* policy) {
     return policy && job.request.needs_gpus() ? policy->gpus_least(job) : job.request.gpus_min;
   }
+  void look() const;
   bool is_intact(const Allocation& gpus) const;
   bool is_possible(const JobRequest& request, int gpus);
   bool is_fulfilled(const JobRequest& request, Instant now) const;
@@ -47,11 +48,13 @@ class LineGate {
 
   const Ledger& ledger_;
   const Jobs& jobs_;
-  bool any_up_ = false;
-  int most_ = 0, total_ = 0;  // GPUs that work, on the largest server and on all that are up
-  double cpus_ = 0;           // of all that are up
+  // What the servers have, looked at when it is first asked for: thousands may join before a job does.
+  mutable bool is_stale_ = false;
+  mutable bool any_up_ = false;
+  mutable int most_ = 0, total_ = 0;  // GPUs that work, on the largest server and on all that are up
+  mutable double cpus_ = 0;           // of all that are up
   Shapes shapes_;
-  std::vector<signed char> possible_;  // by shape; -1: not known
+  mutable std::vector<signed char> possible_;  // by shape; -1: not known
 };
 
 }  // namespace sl

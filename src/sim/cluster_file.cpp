@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <functional>
+#include <set>
 
 #include "base/suggest.h"
 #include "sim/cluster.h"
@@ -171,11 +172,15 @@ Status read_event(const json::object& object, std::size_t number, ServerEvent& e
 Status check(const Cluster& cluster) {
   if (cluster.kinds.empty()) return invalid("bad-cluster", "the cluster has no [[servers]]");
   if (cluster.servers() > 200'000) return invalid("bad-cluster", "the cluster has more than 200000 servers");
-  const std::vector<ServerDescription> servers = cluster.descriptions();
+  std::set<std::string> names;
+  for (const ServerDescription& server : cluster.descriptions()) {
+    if (!names.insert(server.name).second)
+      return invalid("bad-cluster", "two servers would have the name " + server.name)
+          .hint("servers[].name is the beginning of their names, before their numbers");
+  }
   for (const ServerEvent& event : cluster.events) {
-    const bool there =
-        std::any_of(servers.begin(), servers.end(), [&](const auto& s) { return s.name == event.server; });
-    if (!there) return invalid("bad-cluster", "events name a server that does not exist: " + event.server);
+    if (!names.contains(event.server))
+      return invalid("bad-cluster", "events name a server that does not exist: " + event.server);
   }
   return {};
 }

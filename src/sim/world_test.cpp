@@ -433,6 +433,13 @@ TEST(Switches, of_the_policy_take_effect_at_their_time) {
   EXPECT_EQ(finish_s(result, 0), 1020);
 }
 
+TEST(Clusters, have_no_two_servers_of_one_name) {
+  const auto cluster = parse_cluster_file(
+      "[[servers]]\nname = \"a1\"\ngpus = 1\n[[servers]]\nname = \"a\"\ngpus = 1\ncount = 11\n", "c.toml");
+  ASSERT_FALSE(cluster.ok());
+  EXPECT_EQ(cluster.error().message, "two servers would have the name a10");
+}
+
 TEST(Clusters, are_read_from_a_shape_or_a_file) {
   EXPECT_EQ(read_cluster("32x8")->gpus(), 256);
   EXPECT_EQ(read_cluster("8x4+2x8")->gpus(), 48);

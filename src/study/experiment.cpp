@@ -113,7 +113,7 @@ Result<SharedTrace> load(const ExperimentSettings& settings, const Arrivals& arr
     left_out = std::move(*impossible);
   }
   if (Status fits = check_length(*trace, settings, arrivals.load); !fits.ok()) return fits.error();
-  if (arrivals.load > 0 && !trace::set_load(*trace, settings.cluster.gpus(), arrivals.load))
+  if (arrivals.load > 0 && !trace::set_load(*trace, settings.cluster.gpu_speed_total(), arrivals.load))
     return invalid("bad-flag", "no load can be set: all jobs of " + settings.trace + " are submitted at once")
         .hint("simulate it as it is, without --load");
   return std::make_shared<const trace::Trace>(std::move(*trace));
@@ -147,7 +147,7 @@ class TraceSlot {
   };
   Facts facts(const sim::Cluster& cluster) {
     const std::lock_guard lock(mutex_);
-    if (!facts_) facts_ = {lower_bounds(*trace_, cluster), trace::offered_load(*trace_, cluster.gpus())};
+    if (!facts_) facts_ = {lower_bounds(*trace_, cluster), trace::offered_load(*trace_, cluster.gpu_speed_total())};
     return *facts_;
   }
   void done() {

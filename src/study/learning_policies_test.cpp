@@ -185,10 +185,11 @@ TEST(LearningPolicies, coach_lets_no_training_cost_more_than_its_budget) {
 }
 
 TEST(LearningPolicies, gandiva_packs_jobs_that_fit_and_takes_apart_pairs_that_do_not_pay) {
-  const double packed = mean_jct_s(v100, "gandiva");
-  EXPECT_LT(packed, .9 * mean_jct_s(v100, "gandiva", nothing, {{"packing", "false"}}));
-  EXPECT_LT(packed, .9 * mean_jct_s(v100, "gandiva", memory));   // not known to fit
-  EXPECT_LT(packed, .95 * mean_jct_s(v100, "gandiva", speeds));  // pairs stay together
+  const GivenParameters paper = {{"slice_s", "60"}};
+  const double packed = mean_jct_s(v100, "gandiva", nothing, paper);
+  EXPECT_LT(packed, .9 * mean_jct_s(v100, "gandiva", nothing, {{"slice_s", "60"}, {"packing", "false"}}));
+  EXPECT_LT(packed, .9 * mean_jct_s(v100, "gandiva", memory, paper));   // not known to fit
+  EXPECT_LT(packed, .95 * mean_jct_s(v100, "gandiva", speeds, paper));  // pairs stay together
 }
 
 TEST(LearningPolicies, max_min_gives_each_job_the_type_of_gpu_that_suits_it) {

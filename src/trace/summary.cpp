@@ -54,14 +54,14 @@ TraceSummary summarize(const Trace& trace) {
   return summary;
 }
 
-double offered_load(const Trace& trace, int gpus) {
+double offered_load(const Trace& trace, double gpus) {
   double gpu_s = 0;
   for (const TraceJob& job : trace.jobs) gpu_s += job.gpus * job.duration.to_seconds();
   const double span_s = (trace.jobs.back().submitted - trace.jobs.front().submitted).to_seconds();
   return span_s > 0 ? gpu_s / span_s / gpus : 0;
 }
 
-bool set_load(Trace& trace, int gpus, double load) {
+bool set_load(Trace& trace, double gpus, double load) {
   const double before = offered_load(trace, gpus);
   if (before == 0) return false;
   const Instant first = trace.jobs.front().submitted;

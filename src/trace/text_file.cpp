@@ -151,6 +151,18 @@ bool write_all(int fd, bool zipped, std::string_view text) {
   return std::fclose(file) == 0 && written;
 }
 
+// Also if there is nothing yet where they lead.
+std::filesystem::path where_links_lead(std::filesystem::path path) {
+  constexpr int most = 40;  // as the kernel follows
+  std::error_code no_link;
+  for (int links = 0; links < most; ++links) {
+    const std::filesystem::path next = std::filesystem::read_symlink(path, no_link);
+    if (no_link) break;
+    path = path.parent_path() / next;  // unless it is absolute
+  }
+  return path;
+}
+
 Error cannot_write(const std::string& path) {
   return denied("cannot-write", "cannot write " + path + ": " + std::strerror(errno));
 }
@@ -170,9 +182,7 @@ Status write_text(const std::string& path, std::string_view text) {
     if (fd < 0) return cannot_write(path);
     return write_all(fd, zipped, text) ? Status() : denied("cannot-write", "could not write all to " + path);
   }
-  std::error_code unresolved;
-  std::string whole = std::filesystem::weakly_canonical(path, unresolved).string();  // where links lead
-  if (unresolved) whole = path;
+  const std::string whole = where_links_lead(path).string();
   const std::string part = whole + "." + std::to_string(::getpid()) + ".part";
   const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd < 0) return cannot_write(path);

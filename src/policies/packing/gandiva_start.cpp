@@ -20,7 +20,7 @@ int GandivaTurn::affinity(ServerIndex server) const {
   return trial_.free().on(server) == at.all() - at.outside - at.unavailable ? 0 : at.affinity;
 }
 
-// Where it ran before, since it goes on in place there; else by affinity.
+// Where it ran before, since it goes on in place there (in the ring its checkpoint is fetched anyway); else by affinity.
 ServerIndex GandivaTurn::choose_server(const Job& job) const {
   const FreeGpus& free = trial_.free();
   const JobRequest& request = job.request;
@@ -28,7 +28,8 @@ ServerIndex GandivaTurn::choose_server(const Job& job) const {
     return is_eligible(snapshot_.servers[server], request) && free.fits(server, Demand(request).on(request.gpus)) &&
            free_for(free, snapshot_.servers, request, server).count() >= request.gpus;
   };
-  if (job.last_server.valid() && free.is_open(job.last_server) && has_room(job.last_server)) return job.last_server;
+  const bool ran = !settings_.epoch_ring && job.last_server.valid();
+  if (ran && free.is_open(job.last_server) && has_room(job.last_server)) return job.last_server;
   ServerIndex alike, empty, any;
   int alike_free = 0;
   for (int n = request.gpus; n <= free.gpus_per_server_max(); ++n) {
