@@ -84,7 +84,7 @@ TEST_F(FileReadsTest, no_path_leads_out) {
 
 TEST_F(FileReadsTest, pipes_and_devices_are_not_opened) {
   ::mkfifo((job + "/output/pipe").c_str(), 0600);
-  EXPECT_EQ(found("output/pipe"), "unreadable");
+  EXPECT_EQ(found("output/pipe"), "no-such-file");
 }
 
 TEST_F(FileReadsTest, a_large_folder_comes_in_parts) {

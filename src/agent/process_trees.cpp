@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <utility>
 
 #include "agent/cgroups.h"
 
@@ -109,10 +110,14 @@ std::vector<ProcessFacts> ProcessTrees::members(const std::string& key) const {
   return found;
 }
 
-bool ProcessTrees::is_gone(const std::string& key) const {
-  const ProcessTree* tree = find(key);
-  if (!tree) return true;
-  return !leader_runs(*tree) && is_empty_cgroup(tree->cgroup) && (!may_have_strays(*tree) || members(key).empty());
+bool ProcessTrees::is_gone(const std::string& key) {
+  const auto at = trees_.find(key);
+  if (at == trees_.end()) return true;
+  ProcessTree& tree = at->second;
+  if (leader_runs(tree) || !is_empty_cgroup(tree.cgroup)) return false;
+  if (!may_have_strays(tree)) return true;
+  const bool looks_gone = members(key).empty();
+  return std::exchange(tree.looked_gone, looks_gone) && looks_gone;
 }
 
 void ProcessTrees::kill(const std::string& key) {

@@ -30,6 +30,7 @@ struct ProcessTree {
   bool has_container = false;  // it may have processes that are no descendants of this process
   bool leader_ended = false;   // false: unknown
   bool was_killed = false;
+  bool looked_gone = false;  // at the last look, by the environments of processes
 };
 
 class ProcessTrees {
@@ -40,8 +41,9 @@ class ProcessTrees {
   void on_leader_ended(const std::string& key);
   const ProcessTree* find(const std::string& key) const;
   const std::map<std::string, ProcessTree>& all() const { return trees_; }
-  // Whether no process of it is left; one that has ended but was not waited for does not count.
-  bool is_gone(const std::string& key) const;
+  // Whether no process of it is left; one that has ended but was not waited for does not count. Where only environments
+  // can tell, at the second look: a process that is about to become another program has none for a moment.
+  bool is_gone(const std::string& key);
   void kill(const std::string& key);
   // With its control group, or by SIGSTOP and SIGCONT to each of its processes.
   void freeze(const std::string& key) const;

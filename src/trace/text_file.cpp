@@ -154,10 +154,10 @@ bool write_all(int fd, bool zipped, std::string_view text) {
 // Also if there is nothing yet where they lead.
 std::filesystem::path where_links_lead(std::filesystem::path path) {
   constexpr int most = 40;  // as the kernel follows
-  std::error_code no_link;
+  std::error_code missing;
   for (int links = 0; links < most; ++links) {
-    const std::filesystem::path next = std::filesystem::read_symlink(path, no_link);
-    if (no_link) break;
+    const std::filesystem::path next = std::filesystem::read_symlink(path, missing);
+    if (missing) break;
     path = path.parent_path() / next;  // unless it is absolute
   }
   return path;
