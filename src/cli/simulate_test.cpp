@@ -327,6 +327,11 @@ TEST_F(Experiments, report_the_end_of_their_progress) {
   compared(o);
   const std::string lines = testing::internal::GetCapturedStderr();
   EXPECT_TRUE(lines.ends_with("{\"part\":1.00,\"runs_done\":3,\"runs\":3}\n")) << lines;
+  o.policies = {"all"}, o.seeds = "1..200";
+  o.interrupted = [] { return true; };
+  testing::internal::CaptureStderr();
+  compared(o);
+  EXPECT_EQ(testing::internal::GetCapturedStderr().find("\"part\":1.00"), std::string::npos);
 }
 
 TEST_F(Experiments, say_what_a_policy_assumes_where_the_trace_is_silent) {

@@ -315,13 +315,14 @@ std::string any_of(const Core& core, const std::vector<ServerIndex>& servers) {
   return servers.size() <= named_most ? text : fmt::format("{} or one of {} others", text, servers.size() - named_most);
 }
 
+bool is_drained(ServerState state) { return state == ServerState::draining || state == ServerState::drained; }
+
 // "gpu3 or gpu4 returns", "gpu3 is undrained or gpu4 returns": what would let one of them run jobs again.
 std::string any_back(const Core& core, const std::vector<ServerIndex>& servers) {
   std::map<std::string_view, std::vector<ServerIndex>> by_event;
   for (const ServerIndex server : servers) {
     const ServerState state = core.servers()[server].state;
-    const bool is_drained = state == ServerState::draining || state == ServerState::drained;
-    by_event[is_drained                 ? "is undrained"
+    by_event[is_drained(state)          ? "is undrained"
              : state == ServerState::up ? "has all its GPUs again"
                                         : "returns"]
         .push_back(server);
@@ -358,7 +359,10 @@ std::string away_text(const Core& core, const Job& job, int gpus) {
   const std::string lack = any_up ? lack_text(now) + " (of those that are up)" : "no server is up";
   if (now.lack == Lack::containers && awaited.empty())
     return "until a container engine answers again on a server that it may run on: none does now";
-  return fmt::format("until {}: {}", awaited.empty() ? "several servers return" : any_back(core, awaited), lack);
+  const bool all_drained = std::ranges::all_of(
+      core.servers(), [](const Server& server) { return server.state == ServerState::up || is_drained(server.state); });
+  const char* const several = all_drained ? "several servers are undrained" : "several servers return";
+  return fmt::format("until {}: {}", awaited.empty() ? several : any_back(core, awaited), lack);
 }
 
 // Of a job that no server of the cluster can run on as many GPUs as the policy gives it.
@@ -499,9 +503,8 @@ std::string backoff_text(const Logic& logic, const Job& job, Instant now) {
     return fmt::format("has failed {} and is tried again {} ([retry] backoff)",
                        job.failures == 1 ? "once" : fmt::format("{} times", job.failures), then);
   return fmt::format(
-      "asked to be started again (exit code 75), or was lost by its server, soon after its start, {} of at most {} "
-      "times "
-      "in a row; it is started again {}",
+      "asked to be started again (exit code 75), or was lost by its server, soon after its start, "
+      "{} of at most {} times in a row; it is started again {}",
       logic.requeues().quick_ends(id), Requeues::quick_max, then);
 }
 

@@ -140,6 +140,19 @@ TEST_F(Explain, a_job_that_waits_for_a_drained_server_says_what_would_help) {
   EXPECT_EQ(shown(1), "until s is undrained or t returns: no server is up");
 }
 
+TEST_F(Explain, a_job_that_needs_several_drained_servers_says_so) {
+  hello({}, 2, "b", "t");
+  hello({}, 3, "c", "u");
+  for (const char* server : {"s", "t"}) logic->drain_server(server, {}, "admin", now, [](const Status&) {});
+  settle();
+  Logic::Submission submission;
+  submission.spec.command = "true", submission.spec.workdir = "/";
+  submission.spec.gpus = {6, 6}, submission.spec.servers = 3;
+  logic->submit(std::move(submission), now, [](const Result<JobId>&) {});
+  settle();
+  EXPECT_TRUE(shown(1).starts_with("until several servers are undrained: ")) << shown(1);
+}
+
 TEST_F(Explain, in_a_very_long_line_places_are_told_only_to_who_asks_why) {
   submit_lasting(2, 100);
   for (int i = 0; i < 20'001; ++i) submit(1);

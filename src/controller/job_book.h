@@ -40,8 +40,8 @@ struct Measurements {
   void begin(int attempt, JobId neighbour) {
     const double last = meter.last_count();
     if (!meter.begin(attempt, neighbour)) return;
-    start_up_s.reset(), repeated_count.reset(), repeated_s.reset(), epoch_told = 0,
-                                                                    is_over_gpu_memory = has_diverged = false;
+    start_up_s.reset(), repeated_count.reset(), repeated_s.reset();
+    epoch_told = 0, is_over_gpu_memory = has_diverged = false;
     if (last > 0) stopped_at = last;
   }
   bool is_any() const { return !unit.empty() || checkpoint_bytes; }

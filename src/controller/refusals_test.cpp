@@ -96,6 +96,8 @@ TEST_F(RefusalsTest, output_that_is_no_base64_or_is_not_there) {
   EXPECT_EQ(answer(chunk), "bad-output");
   chunk.data = "", chunk.error = "no such attempt";
   EXPECT_EQ(answer(chunk), "output-not-found");
+  chunk.error = "unreadable", chunk.text = "Input/output error";
+  EXPECT_EQ(answer(chunk), "file-unreadable");
 }
 
 TEST_F(RefusalsTest, a_frozen_job_that_is_about_to_go_on_is_not_frozen_again_yet) {

@@ -249,6 +249,11 @@ TEST(Plots, overwrite_neither_what_they_read_nor_one_another) {
   o.csv = o.out;
   EXPECT_EQ(cli::run_plot(o, told).error().code, "bad-flag");
   EXPECT_FALSE(fs::exists(o.out));
+  PlotOptions bars = options_of("bars");
+  fs::copy(bars.runs.front(), folder / "results", fs::copy_options::recursive);
+  bars.runs = {(folder / "results").string()}, bars.out = (folder / "bars.svg").string();
+  bars.csv = (folder / "results/run.json").string();
+  EXPECT_EQ(cli::run_plot(bars, told).error().code, "bad-flag");
   fs::remove_all(folder);
 }
 

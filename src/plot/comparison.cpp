@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -28,8 +29,9 @@ struct Group {
 
 // Whether the folders are of the same jobs on the same cluster, as when each holds other seeds or policies.
 bool have_one_setting(const std::vector<RunFolder>& folders) {
+  const auto trace = [](const RunFolder& folder) { return std::filesystem::path(folder.trace).lexically_normal(); };
   return std::ranges::all_of(folders, [&](const RunFolder& folder) {
-    return folder.trace == folders.front().trace && folder.servers == folders.front().servers;
+    return trace(folder) == trace(folders.front()) && folder.servers == folders.front().servers;
   });
 }
 

@@ -17,9 +17,8 @@ inline constexpr std::size_t bars_max = 60;
 // "empty-data".
 Result<Figure> lines_figure(const RunSet& runs, const std::string& x, const std::vector<std::string>& metrics);
 
-// A panel per metric, a bar per policy, and a dashed line at the bound that no schedule can beat, if
-// it is the same for all bars.
-// Errors "unknown-metric", "too-many-bars", "empty-data".
+// A panel per metric, a bar per policy, and a dashed line at the bound that no schedule can beat, if it is the same for
+// all bars. Errors "unknown-metric", "too-many-bars", "empty-data".
 Result<Figure> bars_figure(const RunSet& runs, const std::vector<std::string>& metrics, Spacing spacing);
 
 }  // namespace sl::plot

@@ -184,7 +184,11 @@ std::vector<std::string> names_of(const RunSet& runs, Naming naming) {
       if (differ(runs, result, same)) parts[key] = value;
     }
     std::string name = name_with_parameters(result.policy, parts) + runs.folders[result.folder].switches;
-    const auto jobs = [](const SimulatedResult& r) { return r.figures.contains("jobs") ? r.figures.at("jobs") : 0; };
+    const auto jobs = [](const SimulatedResult& r) {  // also those that did not run to their end
+      double sum = 0;
+      for (const char* key : {"jobs", "unfinished", "failed"}) sum += r.figures.contains(key) ? r.figures.at(key) : 0;
+      return sum;
+    };
     const auto other = [&](auto of) {  // also where this policy has one: an interrupted run holds some of them
       return std::ranges::any_of(runs.results, [&](const SimulatedResult& r) { return of(r) != of(result); });
     };

@@ -50,8 +50,8 @@ Result<RunSet> selected(const RunSet& runs, const Selection& selection);
 std::optional<std::string> value_text_of(const SimulatedResult& result, const std::string& key);
 
 // The shortest names that distinguish the results: the policy, plus number of jobs and load if any two differ in them,
-// plus those of parameters, seed and folder that differ between results of one policy. In the order of the results; identical names are numbered, or
-// shared.
+// plus those of parameters, seed and folder that differ between results of one policy. In the order of the results;
+// identical names are numbered, or shared.
 enum class Naming { unlike, alike_share };
 std::vector<std::string> names_of(const RunSet& runs, Naming naming = Naming::unlike);
 

@@ -51,6 +51,7 @@ Result<Ran> by_policy(const std::string& workload, std::uint64_t seed, const cha
   sim::Cluster cluster = sim::Cluster::uniform(ring_workers, 1);
   cluster.costs.migrate = Duration::seconds(fetch_s);
   cluster.costs.restart = Duration::seconds(fetch_s);
+  cluster.costs.suspend = cluster.costs.resume = Duration{0};  // on its own worker a job finds its checkpoint
   const auto simulated = simulate_all({{workload, cluster, policy, std::move(parameters), seed}});
   if (!simulated.ok()) return simulated.error();
   Ran ran;

@@ -39,8 +39,9 @@ Figure KnownDurations::remaining_s(const Job& job, int gpus, Instant now) const 
   const Training* training = trainings_.find(index);
   if (!training) return run_time_s(job, gpus);  // it has not started
   const Figure left = on_gpus(job, gpus, training->left_at(now).to_seconds());
-  Duration owed =
-      job.state == JobState::suspended && costs_.resume ? *costs_.resume : restart_cost(trace_, index, costs_);
+  // One on several servers does not stand still in place.
+  const bool in_place = job.state == JobState::suspended && job.request.single_server();
+  Duration owed = in_place && costs_.resume ? *costs_.resume : restart_cost(trace_, index, costs_);
   if (training->runs()) owed = training->since > now ? training->since - now : Duration{0};
   return {left.value + owed.to_seconds(), left.confidence};
 }

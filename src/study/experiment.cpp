@@ -256,7 +256,7 @@ class Runner {
       failure = run_one(tasks_[i], i);
       if (!failure.ok()) cancelled_ = true;
       tasks_[i].slot->done();
-      ++done_;
+      if (tasks_[i].row->done) ++done_;
     }
     const std::lock_guard lock(mutex_);
     --running_;

@@ -27,13 +27,13 @@ struct TraceSummary {
 
 TraceSummary summarize(const Trace& trace);
 
-// Work that arrives, relative to what `gpus` GPUs of the speed that durations refer to can do between the first and the last submission; 0 for a trace whose
-// jobs are all submitted at once.
+// Work that arrives, relative to what `gpus` GPUs of the speed that durations refer to can do between the first and the
+// last submission; 0 for a trace whose jobs are all submitted at once.
 double offered_load(const Trace& trace, double gpus);
 
-// Moves the submissions closer together or further apart, all by the same factor, so that this becomes the load on `gpus`
-// such GPUs. The first submission stays where it is, and deadlines as far behind their jobs as they were. `load` is above 0. False,
-// and nothing is changed, if all jobs are submitted at once.
+// Moves the submissions closer together or further apart, all by the same factor, so that this becomes the load on
+// `gpus` such GPUs. The first submission stays where it is, and deadlines as far behind their jobs as they were. `load`
+// is above 0. False, and nothing is changed, if all jobs are submitted at once.
 bool set_load(Trace& trace, double gpus, double load);
 
 }  // namespace sl::trace

@@ -170,7 +170,7 @@ Error cannot_write(const std::string& path) {
 }  // namespace
 
 Status write_text(const std::string& path, std::string_view text) {
-  if (path == "-") {
+  if (path == "-" || path == "/dev/stdout") {
     if (write_plain(stdout, text)) return {};
     return denied("cannot-write", "standard output accepts no more data");
   }
@@ -183,9 +183,13 @@ Status write_text(const std::string& path, std::string_view text) {
     return write_all(fd, zipped, text) ? Status() : denied("cannot-write", "could not write all to " + path);
   }
   const std::string whole = where_links_lead(path).string();
-  const std::string part = whole + "." + std::to_string(::getpid()) + ".part";
-  const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (fd < 0) return cannot_write(path);
+  std::string part;
+  int fd = -1;
+  for (int number = 0; fd < 0; ++number) {  // what was killed may have left such a file
+    part = whole + "." + std::to_string(number) + ".part";
+    fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 && errno != EEXIST) return cannot_write(path);
+  }
   if (is_there) ::fchmod(fd, there.st_mode & 0777);
   if (write_all(fd, zipped, text) && std::rename(part.c_str(), whole.c_str()) == 0) return {};
   std::remove(part.c_str());

@@ -14,8 +14,9 @@ inline constexpr std::size_t text_bytes_max = std::size_t{2} << 30;
 Result<std::string> read_text(const std::string& path, std::size_t most = text_bytes_max);
 Result<std::string> inflate_text(std::string_view compressed, std::size_t most = text_bytes_max);
 
-// Writes text to a file, compressed if its name ends in .gz; the same text gives the same bytes. The file appears once
-// all of it is written; "-" is standard output. Errors: "cannot-write", "disk-full".
+// Writes text to a file, compressed if its name ends in .gz; the same text gives the same bytes. The file, or that which
+// a link of this name leads to, appears or changes once all of it is written. Pipes and devices are written to as they
+// are; "-" is standard output. Errors: "cannot-write", "disk-full".
 Status write_text(const std::string& path, std::string_view text);
 
 }  // namespace sl::trace

@@ -127,7 +127,7 @@ class JobOptions(LabTest):
         lab = self.lab
         job = lab.submit(f"date +%s.%N >> {lab.folder}/starts; exit 1", retry={"max": 1, "on": ["exit"], "backoff": "2s"})
         until(lambda: lab.job(job)["state"] == "held")
-        self.assertIn("waits before it is tried again", lab.job(job)["reason"]["text"])
+        self.assertIn("is tried again at", lab.job(job)["reason"]["text"])
         lab.finished(job)
         first, second = map(float, (lab.folder / "starts").read_text().split())
         self.assertGreaterEqual(second - first, 2)

@@ -78,9 +78,7 @@ PolicyEntry gandiva_entry() {
   info.name = "gandiva";
   info.title = "Gandiva";
   info.summary =
-      "Jobs take turns on the GPUs in slices of ten minutes; they are moved together, packed onto shared GPUs and "
-      "grown "
-      "into idle ones.";
+      "Jobs take turns of ten minutes; they are moved together, packed onto shared GPUs and grown into idle ones.";
   info.good_for = "early results of many jobs at once; exploring hyperparameters";
   info.weak_for = "mean completion time of jobs of similar length; jobs that are slow to suspend";
   info.placement = "a server of jobs of its size, or one where moving, packing or slicing other jobs made room";
