@@ -57,8 +57,8 @@ std::int64_t time_of(const boost::json::object& line, std::int64_t now_us) {
 }  // namespace
 
 bool MetricsReader::add(std::string_view line, std::int64_t now_us) {
-  const bool has_others = std::ranges::any_of(not_finite, [&](auto text) { return line.find(text) != line.npos; });
-  const auto value = has_others ? wire::parse_json(with_quoted_numbers(line)) : wire::parse_json(line);
+  const bool may_diverge = std::ranges::any_of(not_finite, [&](auto text) { return line.find(text) != line.npos; });
+  const auto value = may_diverge ? wire::parse_json(with_quoted_numbers(line)) : wire::parse_json(line);
   if (!value.ok() || !value->is_object()) return false;
   const boost::json::object& said = value->get_object();
   const auto epoch = number_at(said, "epoch"), step = number_at(said, "step");

@@ -229,6 +229,16 @@ TEST_P(ProcessTreeTest, a_successor_ends_what_a_dead_launcher_left_behind) {
   EXPECT_FALSE(runs(pid));
 }
 
+// A process that is about to become another program has no environment for a moment.
+TEST(ProcessTrees, one_that_only_environments_could_show_is_gone_at_the_second_look) {
+  ProcessTree ended;
+  ended.leader = 1 << 30, ended.is_own = false, ended.leader_ended = true, ended.mark = "/of/nobody";
+  ProcessTrees trees;
+  trees.add("1.1", ended);
+  EXPECT_FALSE(trees.is_gone("1.1"));
+  EXPECT_TRUE(trees.is_gone("1.1"));
+}
+
 TEST_P(ProcessTreeTest, a_number_that_is_anothers_by_now_is_not_signalled) {
   const pid_t stranger = ::fork();
   if (stranger == 0) ::setsid(), ::pause(), ::_exit(0);

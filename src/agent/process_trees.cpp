@@ -116,8 +116,9 @@ bool ProcessTrees::is_gone(const std::string& key) {
   ProcessTree& tree = at->second;
   if (leader_runs(tree) || !is_empty_cgroup(tree.cgroup)) return false;
   if (!may_have_strays(tree)) return true;
-  const bool looks_gone = members(key).empty();
-  return std::exchange(tree.looked_gone, looks_gone) && looks_gone;
+  const bool looks_gone = members(key).empty(), looked_gone = std::exchange(tree.looked_gone, looks_gone);
+  const bool only_environments_tell = tree.cgroup.empty() || tree.has_container;
+  return looks_gone && (looked_gone || !only_environments_tell);
 }
 
 void ProcessTrees::kill(const std::string& key) {

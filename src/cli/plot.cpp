@@ -81,6 +81,20 @@ void print_result(const PlotOptions& options, const Figure& figure, const Destin
   out << wire::json_text(document) << '\n';
 }
 
+// All but pictures, which may be drawn anew in their folder.
+std::vector<std::string> files_read(const PlotOptions& options) {
+  std::vector<std::string> files = options.jobs;
+  std::error_code failed;
+  for (const std::string& folder : options.runs) {
+    for (std::filesystem::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
+      const std::string name = at->path().filename().string();
+      if (name == "run.json" || name.ends_with(".jobs.csv") || name.ends_with(".events.csv"))
+        files.push_back(at->path().string());
+    }
+  }
+  return files;
+}
+
 }  // namespace
 
 Status draw(const Figure& figure, const PlotOptions& options, const std::vector<std::string>& inputs,
@@ -98,24 +112,6 @@ Status draw(const Figure& figure, const PlotOptions& options, const std::vector<
   to->is_standard_output ? void(out << plot::render(figure, rendering)) : print_result(options, figure, *to, out);
   return {};
 }
-
-namespace {
-
-// All but pictures, which may be drawn anew in their folder.
-std::vector<std::string> files_read(const PlotOptions& options) {
-  std::vector<std::string> files = options.jobs;
-  std::error_code failed;
-  for (const std::string& folder : options.runs) {
-    for (std::filesystem::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
-      const std::string name = at->path().filename().string();
-      if (name == "run.json" || name.ends_with(".jobs.csv") || name.ends_with(".events.csv"))
-        files.push_back(at->path().string());
-    }
-  }
-  return files;
-}
-
-}  // namespace
 
 Status run_plot(const PlotOptions& options, std::ostream& out) {
   const Result<Figure> figure = plot::make_figure(options);

@@ -80,8 +80,14 @@ Status add_costs(const SimulationOptions& options, study::ExperimentSettings& se
   set(mean.stops, mean.stop_s, costs.stop);
   set(mean.starts, again_s, costs.restart);
   // Where no job was frozen, what a policy suspends stops at a checkpoint.
-  costs.suspend = mean.freezes > 0 ? std::optional(Duration::seconds(mean.freeze_s)) : std::nullopt;
-  costs.resume = mean.thaws > 0 ? std::optional(Duration::seconds(mean.thaw_s)) : std::nullopt;
+  const auto set_in_place = [](int count, double seconds, int otherwise, std::optional<Duration>& cost) {
+    if (count > 0)
+      cost = Duration::seconds(seconds);
+    else if (otherwise > 0)
+      cost.reset();
+  };
+  set_in_place(mean.freezes, mean.freeze_s, mean.stops, costs.suspend);
+  set_in_place(mean.thaws, mean.thaw_s, mean.starts, costs.resume);
   for (Duration* moved : {&costs.migrate, &costs.resize}) set(mean.starts, mean.stop_s + again_s, *moved);
   for (const wire::FamilyCosts& of : measured->families) {
     if (of.has_restart())

@@ -52,12 +52,13 @@ std::string basis_text(const Basis& basis) {
 
 // Why there is no estimate, and what would give one.
 // `stuck`: of a job that does not start, or end, as things are.
-std::string missing_text(const forecast::Forecast& forecast, const forecast::JobForecast* known, bool is_held,
+std::string missing_text(const forecast::Forecast& forecast, const forecast::JobForecast* known, ReasonCode why,
                          bool can_start, const std::string& stuck) {
   constexpr const char* remedy = "an estimate (--estimate 2h), a time limit or a finished run like it gives one";
   if (forecast.failure) return "no estimate: " + forecast.failure->message;
   if (!known || forecast.draws == 0) return "no estimate yet: it is being worked out";
-  if (is_held) return "no estimate while it is held";
+  if (why == ReasonCode::held) return "no estimate while it is held";
+  if (why == ReasonCode::retry_backoff) return "no estimate before it is tried again";
   if (known->basis.kind == BasisKind::none)
     return fmt::format("{}: nothing is known about how long it runs; {}",
                        known->start ? "when it ends cannot be said yet" : "no estimate yet", remedy);
@@ -93,7 +94,7 @@ answers::Estimate submission_estimate(const forecast::Forecast& forecast, JobId 
                                       const std::vector<std::string>& servers) {
   const forecast::JobForecast* known = forecast.find(job);
   answers::Estimate view = view_of(forecast, known, true, servers, forecast.at);
-  if (!view.start || !view.finish) view.text = missing_text(forecast, known, false, true, "would not start");
+  if (!view.start || !view.finish) view.text = missing_text(forecast, known, ReasonCode::none, true, "would not start");
   return view;
 }
 
@@ -111,14 +112,12 @@ std::optional<answers::Estimate> estimate_view(const Logic& logic, JobIndex inde
   const bool waits = job.allocation.empty() && !(job.group && job.first_start.happened());
   answers::Estimate view = view_of(prospects->forecast, known, waits, prospects->servers, now);
   if (!view.finish || (waits && !view.start)) {
-    const auto has_server = [&] {
-      const ReasonCode why = logic.core().explain(index);
-      return why != ReasonCode::server_away && why != ReasonCode::unsatisfiable;
-    };
+    const ReasonCode why = logic.core().explain(index);
+    const bool has_server = why != ReasonCode::server_away && why != ReasonCode::unsatisfiable;
     const bool can_start =
-        !job.set_aside || (!job.request.needs_gpus() && has_server()) || job.group || logic.core().awaits_jobs(index);
+        !job.set_aside || (!job.request.needs_gpus() && has_server) || job.group || logic.core().awaits_jobs(index);
     view.text =
-        missing_text(prospects->forecast, known, job.on_hold || job.state == JobState::held, can_start,
+        missing_text(prospects->forecast, known, why, can_start,
                      fmt::format("does not {}; schedulearn why {}", waits ? "start" : "end", job.request.id.value));
   }
   return view;

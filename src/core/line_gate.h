@@ -48,7 +48,8 @@ class LineGate {
 
   const Ledger& ledger_;
   const Jobs& jobs_;
-  // What the servers have, looked at when it is first asked for: thousands may join before a job does.
+  // What the servers have, looked at when it is first asked for, since thousands may join before a job does. A core and
+  // its gate belong to one thread.
   mutable bool is_stale_ = false;
   mutable bool any_up_ = false;
   mutable int most_ = 0, total_ = 0;  // GPUs that work, on the largest server and on all that are up

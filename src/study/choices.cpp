@@ -1,5 +1,7 @@
 #include "study/choices.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -100,7 +102,8 @@ Result<std::vector<std::int64_t>> parse_numbers(const std::string& text, const s
     const bool sensible = first && last && *first >= 1 && *first <= *last &&
                           static_cast<std::size_t>(*last - *first) < most_numbers - numbers.size();
     if (!sensible)
-      return invalid("bad-flag", flag + " takes up to 10,000 whole numbers from 1 to 9223372036854775807, not " + text)
+      return invalid("bad-flag", fmt::format("{} takes up to {} whole numbers from 1 to {}, not {}", flag, most_numbers,
+                                             INT64_MAX, text))
           .hint(flag + " 1..10 or 1,2,5");
     for (std::int64_t i = *first; i <= *last; ++i) {
       if (std::ranges::find(numbers, i) == numbers.end()) numbers.push_back(i);

@@ -19,13 +19,14 @@ namespace sl {
 struct GandivaSettings {
   bool epoch_ring = false;
   bool packing = true, migration = true, grow_shrink = true;
-  Duration slice = Duration::whole_seconds(600);  // the paper: 60 s, with continuations that take a tenth of one
+  Duration slice = Duration::whole_seconds(600);  // the paper: 60 s, with continuations of 0.1 s
   Duration grow_idle = Duration::whole_seconds(60);
   Duration restart_cost = Duration::whole_seconds(30);
 };
 
-// How long a job runs before it makes room for others.
+// How long one of the job's epochs takes; the length of a slice where that is not known.
 Duration gandiva_epoch(const View& view, const GandivaSettings& settings, const Job& job);
+// How long a job runs before it makes room for others.
 inline Duration gandiva_quantum(const View& view, const GandivaSettings& settings, const Job& job) {
   return settings.epoch_ring ? gandiva_epoch(view, settings, job) : settings.slice;
 }
