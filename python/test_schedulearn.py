@@ -9,6 +9,7 @@ import os
 import re
 import resource
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -194,7 +195,10 @@ class JobSide(unittest.TestCase):
 
 
 class FakeController(http.server.ThreadingHTTPServer):
-    """Records what is asked and answers from a list of (status, body); an answer of None closes the connection."""
+    """Records what is asked and answers from a list of (status, body) or (status, body, headers).
+
+    An answer of None closes the connection.
+    """
 
     def __init__(self, *answers):
         super().__init__(("127.0.0.1", 0), FakeHandler)
@@ -211,9 +215,11 @@ class FakeHandler(http.server.BaseHTTPRequestHandler):
         answer = self.server.answers.pop(0)
         if answer is None:
             return
-        status, document = answer
+        status, document, *headers = answer
         text = (document if isinstance(document, str) else json.dumps(document)).encode()
         self.send_response(status)
+        for name, value in dict(*headers).items():
+            self.send_header(name, value)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
         self.wfile.write(text)
@@ -230,6 +236,20 @@ class ClientSide(unittest.TestCase):
         self.addCleanup(self.controller.server_close)
         self.addCleanup(self.controller.shutdown)
         return schedulearn.Client(self.controller.url, **options)
+
+    def silent_url(self):
+        """Of a peer that accepts connections and never answers."""
+        peer = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(peer.close)
+        return f"http://127.0.0.1:{peer.getsockname()[1]}"
+
+    def pauses(self):
+        """From here to the end of the test only pauses of the client take time, and they end at once. Returns them."""
+        pauses = []
+        patch = mock.patch.multiple(time, sleep=pauses.append, monotonic=lambda: sum(pauses))
+        patch.start()
+        self.addCleanup(patch.stop)
+        return pauses
 
     def test_submit_posts_the_keys_of_a_job_file(self):
         client = self.client((201, {"id": 7}))
@@ -262,20 +282,89 @@ class ClientSide(unittest.TestCase):
         self.assertEqual(len(keys), 2)
         self.assertEqual(keys[0], keys[1])
 
+    def test_a_job_that_is_still_being_written_is_asked_for_again_under_the_same_key(self):
+        self.pauses()
+        in_flight = (409, {"code": "submission-in-flight"})
+        client = self.client(None, in_flight, in_flight, in_flight, None, (201, {"id": 7}))
+        self.assertEqual(client.submit(command="true")["id"], 7)
+        self.assertEqual(len(self.controller.requests), 6)
+        self.assertEqual(len({headers["Idempotency-Key"] for _, _, headers, _ in self.controller.requests}), 1)
+
+    def test_a_job_that_is_never_written_is_asked_for_as_long_as_an_answer_may_take(self):
+        pauses = self.pauses()
+        with self.assertRaisesRegex(schedulearn.ApiError, "submission-in-flight"):
+            self.client(None, None, *[(409, {"code": "submission-in-flight"})] * 99, timeout_s=20).submit(command="true")
+        self.assertAlmostEqual(sum(pauses[2:]), 20)
+
+    def test_other_conflicts_of_a_submission_are_told_at_once(self):
+        with self.assertRaisesRegex(schedulearn.ApiError, "dependency-failed"):
+            self.client((409, {"code": "dependency-failed"})).submit(command="true")
+
     def test_wait_asks_until_the_job_has_ended(self):
         client = self.client((200, {"state": "pending"}), (200, {"state": "running"}), (200, {"state": "failed"}))
         self.assertEqual(client.wait(7, poll_s=0)["state"], "failed")
 
     def test_wait_outlives_a_restart_of_the_controller(self):
-        client = self.client((200, {"state": "running"}), None, None, None, (503, {"code": "starting"}), (200, {"state": "succeeded"}))
-        self.assertEqual(client.wait(7, poll_s=0)["state"], "succeeded")
-        client = self.client((200, {"state": "running"}), None, None, None)
-        with mock.patch.object(schedulearn, "RESTART_S", 0), self.assertRaises(schedulearn.Unreachable):
-            client.wait(7, poll_s=0)
+        self.pauses()
+        away = (None, None, None, None, (502, "<html>"), (503, {"code": "starting"}))
+        for before in ((), ((200, {"state": "running"}),)):
+            with self.subTest(before=before):
+                self.assertEqual(self.client(*before, *away, (200, {"state": "succeeded"})).wait(7)["state"], "succeeded")
+
+    def test_wait_gives_each_restart_a_minute(self):
+        pauses = self.pauses()
+        running = (200, {"state": "running"})
+        client = self.client(running, None, running, None, (503, {}), *[None] * 99)
+        with self.assertRaises(schedulearn.Unreachable):
+            client.wait(7, poll_s=25)
+        self.assertEqual(pauses, [25, 25, 25, 25, 25, 10])
+        self.assertEqual(self.client(running, None, (200, {"state": "succeeded"})).wait(7, poll_s=90)["state"], "succeeded")
+
+    def test_wait_gives_a_silent_controller_a_minute(self):
+        begin = time.monotonic()
+        with mock.patch.object(schedulearn, "RESTART_S", 0.3), self.assertRaises(schedulearn.Unreachable):
+            schedulearn.Client(self.silent_url(), timeout_s=4).wait(7)
+        self.assertLess(time.monotonic() - begin, 3)
 
     def test_wait_gives_up_after_its_time(self):
-        with self.assertRaisesRegex(TimeoutError, "still running"):
-            self.client((200, {"state": "running"})).wait(7, timeout_s=0)
+        self.pauses()
+        for timeout_s, answers in ((0, 1), (1.2, 4)):
+            with self.assertRaisesRegex(TimeoutError, f"waited {timeout_s} s for job 7: it is still running"):
+                self.client(*[(200, {"state": "running"})] * answers).wait(7, timeout_s=timeout_s)
+            self.assertEqual(len(self.controller.requests), answers)
+
+    def test_wait_for_a_controller_that_stays_away_ends_with_what_is_over_first(self):
+        for timeout_s, error in ((59, TimeoutError), (60, TimeoutError), (61, schedulearn.Unreachable)):
+            with self.subTest(timeout_s=timeout_s), self.assertRaises(error):
+                self.pauses()
+                self.client(*[None] * 99).wait(7, timeout_s=timeout_s)
+
+    def test_wait_gives_up_after_its_time_though_nothing_is_answered(self):
+        begin = time.monotonic()
+        with self.assertRaisesRegex(TimeoutError, "waited 0.3 s for job 7: no answer from http"):
+            schedulearn.Client(self.silent_url(), timeout_s=4).wait(7, timeout_s=0.3)
+        self.assertLess(time.monotonic() - begin, 3)
+
+    def test_wait_pauses_as_long_as_it_is_told_to(self):
+        pauses = self.pauses()
+        dated = {"Retry-After": "Sat, 28 Nov 2026 22:16:00 GMT"}
+        client = self.client((429, {}, {"Retry-After": "90"}), (503, {}, {"Retry-After": "2"}), (429, {}, dated),
+                             (200, {"state": "succeeded"}))
+        self.assertEqual(client.wait(7)["state"], "succeeded")
+        self.assertEqual(pauses, [90, 2, 0.5])
+
+    def test_wait_pauses_no_longer_than_its_time_and_that_of_a_restart(self):
+        pauses = self.pauses()
+        refused = (429, {"code": "too-many-requests"}, {"Retry-After": "3600"})
+        with self.assertRaisesRegex(TimeoutError, "too-many-requests"):
+            self.client(refused, refused).wait(7, timeout_s=20)
+        self.client((503, {}, {"Retry-After": "3600"}), (200, {"state": "succeeded"})).wait(7)
+        self.assertEqual(pauses, [20, 60])
+
+    def test_wait_passes_other_refusals_on_at_once(self):
+        for status in (302, 401, 404, 500):
+            with self.subTest(status), self.assertRaises(schedulearn.ApiError):
+                self.client((status, {})).wait(7)
 
     def test_jobs_follows_the_pages(self):
         client = self.client((200, {"items": [{"id": 1}], "next_cursor": "a b"}), (200, {"items": [{"id": 2}], "next_cursor": None}))
@@ -295,6 +384,31 @@ class ClientSide(unittest.TestCase):
     def test_a_refusal_without_a_document_still_has_a_sentence(self):
         with self.assertRaisesRegex(schedulearn.ApiError, "HTTP status 500"):
             self.client((500, "oops")).get(7)
+
+    def test_a_refusal_tells_when_to_ask_again(self):
+        with self.assertRaises(schedulearn.ApiError) as refusal:
+            self.client((429, {}, {"Retry-After": "3"})).get(7)
+        self.assertEqual(refusal.exception.retry_after_s, 3)
+
+    def test_a_redirect_is_not_followed_and_its_target_is_told(self):
+        other = FakeController(*[(200, {"id": 7})] * 10)
+        self.addCleanup(other.server_close)
+        self.addCleanup(other.shutdown)
+        for status in (301, 302, 303, 307, 308):
+            for path, ask in (("/jobs/7", lambda client: client.get(7)), ("/jobs", lambda client: client.submit(command="true"))):
+                client = self.client((status, "<html>", {"Location": f"{other.url}/api/v1{path}"}), token="secret")
+                with self.subTest(status=status, path=path), self.assertRaises(schedulearn.ApiError) as refusal:
+                    ask(client)
+                self.assertEqual(refusal.exception.status, status)
+                self.assertIn(f"{client.url} redirects to '{other.url}', and redirects are not followed", str(refusal.exception))
+        self.assertEqual(other.requests, [])
+
+    def test_a_redirect_to_elsewhere_names_all_of_it(self):
+        for target in ("https://sign-in.example/?to=lab", "/api/v1/jobs/7", "http://[", "file:///etc/passwd"):
+            with self.subTest(target), self.assertRaisesRegex(schedulearn.ApiError, re.escape(f"redirects to '{target}'")):
+                self.client((302, "", {"Location": target})).get(7)
+        with self.assertRaisesRegex(schedulearn.ApiError, "HTTP status 302"):
+            self.client((302, "")).get(7)
 
     def test_the_token_is_sent(self):
         self.client((200, {}), token="secret").get(7)
@@ -318,7 +432,8 @@ class ClientSide(unittest.TestCase):
         for typed, url in (("http://ui", "http://ui"), ("ui/ui/", "http://ui"), ("http://lab/uid", "http://lab/uid"),
                            ("http://proxy/team/ui/queue", "http://proxy/team")):
             self.assertEqual(schedulearn.Client(typed).url, url)
-        for typed in ("http://", "http:///ui", "/ui", "lab:99999", "lab:x", "a b"):
+        self.assertEqual(schedulearn.Client("HTTPS://lab/ui").url, "https://lab")
+        for typed in ("http://", "http:///ui", "/ui", "lab:99999", "lab:x", "a b", "ftp://lab", "file:///etc/passwd", "ws://lab:5000"):
             with self.assertRaisesRegex(ValueError, f"not a controller's address: {typed}"):
                 schedulearn.Client(typed)
 

@@ -31,6 +31,7 @@ import datetime
 import errno
 import http.client
 import json
+import math
 import os
 import re
 import signal
@@ -228,17 +229,23 @@ def resized() -> None:
 FINISHED = frozenset({"succeeded", "failed", "cancelled"})
 DEFAULT_URL = "http://127.0.0.1:5000"
 RESTART_S = 60.0  # what a controller may take to be started again
+AWAY = frozenset({502, 503, 504})  # statuses of a controller that is starting, or of a proxy that cannot reach it
+LAST_LOOK_S = 0.2  # what a request of wait() may take at least, however little time is left
 
 
 class ApiError(Exception):
-    """The controller refused. `code` is stable (the same the command line prints), `detail` is for people."""
+    """The controller refused. `code` is stable (the same the command line prints), `detail` is for people.
 
-    def __init__(self, status: int, code: str, detail: str, problem: dict[str, Any]):
+    `retry_after_s`: the seconds to wait before asking again; None if the answer does not say.
+    """
+
+    def __init__(self, status: int, code: str, detail: str, problem: dict[str, Any], retry_after_s: int | None = None):
         super().__init__(f"{detail} [{code}]" if code else detail)
         self.status = status
         self.code = code
         self.detail = detail
         self.problem = problem
+        self.retry_after_s = retry_after_s
 
 
 class Unreachable(Exception):
@@ -249,14 +256,15 @@ class Client:
     """The jobs of one controller. Every method is one request and returns the JSON document of the REST API unchanged.
 
     url: SCHEDULEARN_URL if not given. token: SCHEDULEARN_TOKEN, or the text in SCHEDULEARN_TOKEN_FILE.
-    Raises ApiError if the controller refuses and Unreachable if none answers. Not for several threads at once.
+    Raises ApiError if the controller refuses and Unreachable if none answers. Follows no redirects: the token is meant for
+    this address only. Not for several threads at once.
     """
 
     def __init__(self, url: str | None = None, token: str | None = None, timeout_s: float = 30.0):
         self.url = _full_url(url or os.environ.get("SCHEDULEARN_URL") or DEFAULT_URL)
         self._token = _checked_token(token or _token_of_environment())
         self._timeout_s = timeout_s
-        handlers: list[urllib.request.BaseHandler] = []
+        handlers: list[urllib.request.BaseHandler] = [_NoRedirects()]
         if _is_loopback(self.url):
             # A proxy to the outside cannot reach this machine's own loopback.
             handlers.append(urllib.request.ProxyHandler({}))
@@ -281,7 +289,21 @@ class Client:
         document["env"] = _own_environment() | document.get("env", {})
         if document.get("snapshot") in ("git", "copy"):
             document["snapshot"] = self._send_code(document["snapshot"], Path(document["workdir"]))
-        return self._json("POST", "/jobs", body=document, headers={"Idempotency-Key": str(uuid.uuid4())}, attempts=3)
+        return self._submit_once(document)
+
+    def _submit_once(self, document: dict[str, Any]) -> dict[str, Any]:
+        """However often it has to be sent: the key says that it is the same job."""
+        key = {"Idempotency-Key": str(uuid.uuid4())}
+        deadline = math.inf
+        while True:
+            try:
+                return self._json("POST", "/jobs", body=document, headers=key, attempts=3)
+            except ApiError as error:
+                # In flight: an earlier answer was lost, and the controller has accepted the job but is still writing it.
+                deadline = min(deadline, time.monotonic() + self._timeout_s)
+                if error.code != "submission-in-flight" or time.monotonic() >= deadline:
+                    raise
+            time.sleep(0.5)
 
     def _send_code(self, kind: str, workdir: Path) -> dict[str, Any]:
         # Not at the top: a job has no use for them.
@@ -381,23 +403,34 @@ class Client:
     def wait(self, job_id: int, timeout_s: float | None = None, poll_s: float = 0.5) -> dict[str, Any]:
         """Waits for the job to end and returns it. Raises TimeoutError if that takes longer than timeout_s.
 
-        A controller that is being restarted is waited for, a minute at most.
+        A controller that is being restarted is waited for, a minute at most. One that refuses because it is asked too often
+        is asked again when it says (Retry-After).
         """
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        document = self.get(job_id)
-        answered = time.monotonic()
-        while document["state"] not in FINISHED:
-            if deadline is not None and time.monotonic() >= deadline:
-                raise TimeoutError(f"job {job_id} is still {document['state']} after {timeout_s:g} s")
-            time.sleep(poll_s)
+        deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
+        is_away = False
+        while True:
+            asked = time.monotonic()
+            if not is_away:
+                back_by = asked + RESTART_S
             try:
-                document = self.get(job_id)
-                answered = time.monotonic()
+                limit_s = max(min(deadline, back_by) - asked, LAST_LOOK_S)
+                document = self._json("GET", self._of(job_id), timeout_s=limit_s)
+                if document["state"] in FINISHED:
+                    return document
+                is_away, pause_s, news = False, poll_s, f"it is still {document['state']}"
             except (Unreachable, ApiError) as error:
-                is_starting = isinstance(error, Unreachable) or error.status == http.HTTPStatus.SERVICE_UNAVAILABLE
-                if not is_starting or time.monotonic() >= answered + RESTART_S:
+                now = time.monotonic()
+                is_away = isinstance(error, Unreachable) or error.status in AWAY
+                may_recover = is_away or error.status == http.HTTPStatus.TOO_MANY_REQUESTS
+                patience_s = back_by - now if is_away else math.inf
+                if not may_recover or patience_s <= 0 and now < deadline:
                     raise
-        return document
+                pause_s = min(max(poll_s, getattr(error, "retry_after_s", None) or 0.2), patience_s)
+                news = str(error)
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                raise TimeoutError(f"waited {timeout_s:g} s for job {job_id}: {news}")
+            time.sleep(min(pause_s, left_s))
 
     def logs(self, job_id: int) -> str:
         """Everything the job has written so far."""
@@ -420,7 +453,7 @@ class Client:
             raise Unreachable(f"what answers at {self.url} is no controller: it sends no JSON") from None
 
     def _send(self, method: str, path: str, *, body: Any = None, query: dict[str, Any] | None = None,
-              headers: dict[str, str] | None = None, attempts: int = 1) -> bytes:
+              headers: dict[str, str] | None = None, attempts: int = 1, timeout_s: float = math.inf) -> bytes:
         texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in (query or {}).items()}
         address = f"{self.url}/api/v1{path}" + (f"?{urllib.parse.urlencode(texts)}" if texts else "")
         request = urllib.request.Request(address, method=method, headers=headers or {})
@@ -432,10 +465,10 @@ class Client:
             request.add_header("Content-Type", "application/octet-stream" if is_file else "application/json")
         for attempt in range(1, attempts + 1):
             try:
-                with self._opener.open(request, timeout=self._timeout_s) as answer:
+                with self._opener.open(request, timeout=min(self._timeout_s, timeout_s)) as answer:
                     return answer.read()
             except urllib.error.HTTPError as error:
-                raise _api_error(error) from None
+                raise _api_error(error, self.url) from None
             except (OSError, http.client.HTTPException) as error:  # no connection, or half an answer
                 if attempt == attempts:
                     raise Unreachable(f"no answer from {self.url}: {getattr(error, 'reason', error)}") from error
@@ -487,7 +520,8 @@ def _full_url(typed: str) -> str:
     authority, slash, path = rest.partition("/")
     path = re.split("/ui(?=[/?#]|$)", slash + path, maxsplit=1)[0].rstrip("/")
     url = f"{scheme.lower()}://{authority}{path}"
-    if not _has_host(url) or any(character.isspace() for character in url):
+    is_http = url.startswith(("http://", "https://"))
+    if not is_http or not _has_host(url) or any(character.isspace() for character in url):
         raise ValueError(f"not a controller's address: {typed} (an address looks like {DEFAULT_URL})")
     return url
 
@@ -504,7 +538,16 @@ def _is_loopback(url: str) -> bool:
     return urllib.parse.urlsplit(url).hostname in ("127.0.0.1", "::1", "localhost")
 
 
-def _api_error(error: urllib.error.HTTPError) -> ApiError:
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Leaves a redirect as the answer; followed, the token would go to whatever host it names."""
+
+    def http_error_302(self, *_: Any) -> None:
+        return None
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
+
+
+def _api_error(error: urllib.error.HTTPError, url: str) -> ApiError:
     try:
         problem = json.loads(error.read())
     except (ValueError, OSError, http.client.HTTPException):
@@ -512,4 +555,13 @@ def _api_error(error: urllib.error.HTTPError) -> ApiError:
     if not isinstance(problem, dict):
         problem = {}
     detail = problem.get("detail") or problem.get("title") or f"HTTP status {error.code}"
-    return ApiError(error.code, problem.get("code", ""), detail, problem)
+    if 300 <= error.code < 400 and (target := error.headers.get("Location")):
+        address = target.removesuffix(error.filename.removeprefix(url)) or target
+        detail = (f"{url} redirects to {address!r}, and redirects are not followed; "
+                  "if the controller is there, give that address to the client")
+    return ApiError(error.code, problem.get("code", ""), detail, problem, _seconds(error.headers.get("Retry-After")))
+
+
+def _seconds(text: str | None) -> int | None:
+    """The number of seconds in a Retry-After. None if it has a date, which proxies may send."""
+    return int(text) if text and re.fullmatch("[0-9]{1,9}", text) else None

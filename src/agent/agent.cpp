@@ -137,7 +137,7 @@ class LiveAgent : public Agent, private AgentPorts {
   void send(const wire::AgentMessage& message) override { controller_.send(message); }
   Status launch(const std::string& key, const wire::StartAttempt& ordered,
                 const std::vector<wire::AttemptPart>& parts) override {
-    const wire::StartAttempt order = files_.in_its_code(key, ordered);
+    const wire::StartAttempt order = files_.in_its_folder(key, ordered);
     const auto ports = order.spec.ports.empty() ? Result<PublishedPorts>(PublishedPorts{})
                                                 : choose_ports(order.spec.ports, ports_of(others(key)));
     if (!ports.ok()) return abandon(key), ports.error();
@@ -223,7 +223,7 @@ class LiveAgent : public Agent, private AgentPorts {
     return has_answered ? ResizedGpus{kept->asked, {}} : kept;
   }
   void fetch(const std::string& key, const wire::StartAttempt& ordered) override {
-    const wire::StartAttempt order = files_.in_its_code(key, ordered);
+    const wire::StartAttempt order = files_.in_its_folder(key, ordered);
     const auto place = files_.checkpoint_place(key, order);
     if (place.ok()) return fetches_.begin(order.incarnation, *order.checkpoint, *place);
     if (place.error().code == "server_setup") return logic_.on_fetched(key, place.error(), boot_now());
@@ -414,8 +414,6 @@ void LiveAgent::say_hello() {
 }
 
 void LiveAgent::on_controller_message(const wire::ControllerMessage& message) {
-  if (const auto* refused = std::get_if<wire::Refused>(&message))
-    std::fprintf(stderr, "schedulearn agent: refused by the controller: %s\n", refused->message.c_str());
   if (const auto* read = std::get_if<wire::LogRead>(&message)) return log_reads_.answer(*read);
   if (const auto* wanted = std::get_if<wire::OpenChannel>(&message)) return channels_.open(*wanted);
   if (const auto* asked = std::get_if<wire::CheckpointRead>(&message)) return offers_.answer(*asked);

@@ -31,7 +31,7 @@ struct AgentSettings {
   std::string gpu_type;                       // serve only GPUs of this name; empty: all
   std::map<std::string, std::string> labels;  // of the server
   std::int64_t output_limit = 1LL << 30;      // bytes kept of an attempt's output; beyond that the middle is dropped
-  std::string token;
+  std::function<std::string()> token;  // asked at each connection, so that a new one counts; empty: none is needed
   std::string version = "0.1.0";
   std::uint64_t job_open_files = 0;  // how many files a job may have open (RLIMIT_NOFILE); 0: as many as the agent
   wire::RetentionRule keep = {};     // for the files of finished jobs

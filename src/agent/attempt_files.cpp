@@ -48,6 +48,54 @@ bool contains(const std::string& folder, const std::string& path) {
   return failed || outer == "//" || inner.starts_with(outer);
 }
 
+std::filesystem::path without_links(std::string folder) {
+  while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+  std::error_code failed;
+  const auto found = std::filesystem::weakly_canonical(folder, failed);
+  return failed ? std::filesystem::path(folder) : found;  // links that lead to themselves
+}
+
+bool holds_job_folders(const std::string& folder) {
+  std::error_code failed;
+  for (std::filesystem::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
+    if (is_job_subfolder(at->path().filename().string())) return true;
+  }
+  return false;
+}
+
+// Whose files are in this checkpoint folder, by what is in it and by the attempts that are known here.
+CheckpointHolder holder_of(const std::string& data_dir, const std::string& folder, const std::string& but_for) {
+  if (holds_job_folders(folder)) return CheckpointHolder::several;
+  CheckpointHolder holder = CheckpointHolder::unknown;
+  const auto wanted = parse_key(but_for);
+  const auto place = without_links(folder);
+  std::error_code failed;
+  for (std::filesystem::directory_iterator at(data_dir + "/attempts", failed), end; !failed && at != end;
+       at.increment(failed)) {
+    const std::string key = at->path().filename();
+    const auto other = parse_key(key);
+    if (!other || !wanted || key == but_for) continue;
+    const std::string named = read_text(at->path().string() + "/checkpoint_folder");
+    if (named.empty() || without_links(named) != place) continue;
+    if (other->job != wanted->job || other->cluster != wanted->cluster) return CheckpointHolder::several;
+    if (is_there(at->path().string() + "/command"))
+      holder = CheckpointHolder::had_before;  // it has run, not only arrived
+  }
+  return holder;
+}
+
+// Where a job keeps its checkpoint that named this folder, or none. Jobs that use the Python library have a folder of
+// their own in it.
+LeftCheckpoint left_in(const std::string& job_dir, std::string named, std::int64_t job, std::int64_t first) {
+  const std::string own = job_dir + "/checkpoints";
+  while (named.size() > 1 && named.ends_with('/')) named.pop_back();
+  if (named.empty() || named == own) return {own, "", false};
+  if (std::string subfolder = own_subfolder(named, job, first); !subfolder.empty())
+    return {named + "/" + subfolder, subfolder, false};
+  const bool is_in_code = named.starts_with(job_dir + code_subfolder + "/");
+  return {std::move(named), "", !is_in_code};
+}
+
 // In one step: jobs that run may be importing it.
 void install(const std::string& path, const char* text) {
   if (read_text(path) == text) return;
@@ -92,7 +140,8 @@ Result<std::string> AttemptFiles::code_folder(const std::string& key, const wire
   return job_dir;
 }
 
-wire::StartAttempt AttemptFiles::in_its_code(const std::string& key, wire::StartAttempt order) const {
+wire::StartAttempt AttemptFiles::in_its_folder(const std::string& key, wire::StartAttempt order) const {
+  if (!order.spec.image) settle_home(order.spec, own_environment_);
   if (!order.spec.snapshot) return order;
   order.spec.workdir = folders_.of_job(key) + code_subfolder;
   if (!order.spec.snapshot->subfolder.empty()) order.spec.workdir += "/" + order.spec.snapshot->subfolder;
@@ -172,7 +221,15 @@ Result<CheckpointPlace> AttemptFiles::checkpoint_place(const std::string& key, c
   const bool has_own = order.checkpoint->subfolder == job_subfolder(order.incarnation.job, order.first) ||
                        order.checkpoint->subfolder == job_subfolder(order.incarnation.job, 0);
   if (has_own) place.folder += "/" + order.checkpoint->subfolder;
-  place.is_own = has_own || !is_named || is_in_code || has_run_with(place.folder, key);
+  if (!has_own && is_named && !is_in_code) {
+    const std::size_t slash = place.folder.rfind('/');  // one place for all copies, however its parents are spelled
+    place.folder = (without_links(place.folder.substr(0, slash + 1)) / place.folder.substr(slash + 1)).string();
+    // Copies for other jobs know from now on who will be there.
+    write_text(folders_.of_attempt(key) + "/checkpoint_folder", place.folder);
+    place.holder = [data_dir = settings_.data_dir, folder = place.folder, key] {
+      return holder_of(data_dir, folder, key);
+    };
+  }
   write_text(folders_.of_attempt(key) + "/arriving", place.folder);
   place.job = order.incarnation.job;
   place.boot = boot_id();
@@ -195,29 +252,9 @@ std::vector<AttemptFiles::LeftCopy> AttemptFiles::left_copies() const {
   return left;
 }
 
-// Whether another attempt of the job had this checkpoint folder here.
-bool AttemptFiles::has_run_with(const std::string& folder, const std::string& but_for) const {
-  const auto wanted = parse_key(but_for);
-  std::error_code failed;
-  for (std::filesystem::directory_iterator at(settings_.data_dir + "/attempts", failed), end; !failed && at != end;
-       at.increment(failed)) {
-    const std::string key = at->path().filename();
-    const auto other = parse_key(key);
-    if (!other || !wanted || key == but_for || other->job != wanted->job || other->cluster != wanted->cluster) continue;
-    if (read_text(at->path().string() + "/checkpoint_folder") == folder) return true;
-  }
-  return false;
-}
-
-// Jobs that use the Python library keep theirs in a folder of their own in the one that they name.
 LeftCheckpoint AttemptFiles::left_checkpoint(const std::string& key, std::int64_t job_id) const {
-  const std::string own = folders_.of_job(key) + "/checkpoints";
-  std::string folder = read_text(folders_.of_attempt(key) + "/checkpoint_folder");
-  while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
-  if (folder.empty() || folder == own) return {own, ""};
-  std::string subfolder = own_subfolder(folder, job_id, folders_.first_of(key));
-  if (!subfolder.empty()) folder += "/" + subfolder;
-  return {std::move(folder), std::move(subfolder)};
+  const std::string named = read_text(folders_.of_attempt(key) + "/checkpoint_folder");
+  return left_in(folders_.of_job(key), named, job_id, folders_.first_of(key));
 }
 
 void AttemptFiles::on_signal(const std::string& key, int number) {
@@ -296,13 +333,16 @@ AttemptFiles::MeasureCheckpoint AttemptFiles::on_end(const std::string& key, std
   const Notes& notes = notes_of(key);
   const bool has_nothing = !runs_another && folders_.take_back(key, notes.job_dir);
   if (has_nothing && notes.checkpoint_folder.empty()) return nullptr;
-  const std::string folder = notes.checkpoint_folder.empty() ? notes.job_dir + "/checkpoints" : notes.checkpoint_folder;
   const auto stop = stops_.find(key);
   const Instant asked = stop == stops_.end() ? Instant::never() : stop->second;
-  return [folder, job_id, asked, ended = wall_now(), first = folders_.first_of(key)]() -> std::optional<Checkpoint> {
-    const std::string own = folder + "/" + own_subfolder(folder, job_id, first);
+  return [job_dir = notes.job_dir, named = notes.checkpoint_folder, job_id, asked, ended = wall_now(),
+          first = folders_.first_of(key)]() -> std::optional<Checkpoint> {
+    const LeftCheckpoint left = left_in(job_dir, named, job_id, first);
     std::error_code unreadable;
-    const auto facts = look_into(std::filesystem::is_directory(own, unreadable) ? own : folder);
+    // One of its own that is a link is no checkpoint; then what is beside it counts.
+    const bool is_folder = left.subfolder.empty() || std::filesystem::is_directory(left.folder, unreadable);
+    const auto facts = is_folder ? look_into(left.folder, left.is_shared ? is_job_subfolder : nullptr)
+                                 : look_into(named, is_job_subfolder);
     if (!facts) return std::nullopt;
     Checkpoint checkpoint{facts->bytes, {}};
     if (facts->newest_us >= asked.us) checkpoint.seconds = (ended - asked).to_seconds();

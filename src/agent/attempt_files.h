@@ -44,8 +44,8 @@ class AttemptFiles {
                            std::vector<wire::AttemptPart> parts, Known known);
   // Where the attempt's code is to be: makes its folders, so the errors are the same.
   Result<std::string> code_folder(const std::string& key, const wire::StartAttempt& order);
-  // The order as it is carried out: with a snapshot, its workdir is in that.
-  wire::StartAttempt in_its_code(const std::string& key, wire::StartAttempt order) const;
+  // The order as it is carried out: with a snapshot, its workdir is in that; of a plain job, no path begins with "~".
+  wire::StartAttempt in_its_folder(const std::string& key, wire::StartAttempt order) const;
   // Where the checkpoint that it continues from must be, if that is brought from another server: makes the attempt's
   // folders, so the errors are the same.
   Result<CheckpointPlace> checkpoint_place(const std::string& key, const wire::StartAttempt& order);
@@ -92,7 +92,6 @@ class AttemptFiles {
     std::int64_t output_limit = 0;  // bytes; 0: the server's
   };
   const Notes& notes_of(const std::string& key);
-  bool has_run_with(const std::string& folder, const std::string& but_for) const;
   std::string python_folder() const { return settings_.data_dir + "/python"; }
 
   AttemptFilesSettings settings_;

@@ -113,7 +113,8 @@ std::string Channels::container_folder(const std::string& key) const {
 
 void Channels::dial(const wire::OpenChannel& wanted, std::shared_ptr<net::ByteStream> target) {
   net::Headers headers;
-  if (!settings_.token.empty()) headers.emplace_back("Authorization", "Bearer " + settings_.token);
+  if (const std::string token = settings_.token(); !token.empty())
+    headers.emplace_back("Authorization", "Bearer " + token);
   net::connect_switched(loop_, channel_url(settings_.controller_url, wanted.channel), headers, "schedulearn-channel",
                         [target = std::move(target)](std::shared_ptr<net::ByteStream> stream) {
                           if (!stream) return target->close();  // whoever wanted it has gone

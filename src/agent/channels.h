@@ -18,7 +18,8 @@
 namespace sl::agent {
 
 struct ChannelSettings {
-  std::string controller_url, token;
+  std::string controller_url;
+  std::function<std::string()> token;  // as in AgentSettings
   std::string data_dir;
   double shell_keep_s = 3600;  // a shell that nobody has been connected to for so long is ended
 };

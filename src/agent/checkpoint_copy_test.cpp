@@ -37,7 +37,7 @@ class CheckpointCopyTest : public testing::Test {
     ::chmod((from / "optimizer").c_str(), 0640);
     const timespec times[2] = {{1'000, 5}, {1'000, 5}};
     ::utimensat(AT_FDCWD, (from / "optimizer").c_str(), times, 0);
-    place = {to, true, 7, "boot"};
+    place = {to, 7, "boot", {}};
   }
   void TearDown() override { fs::remove_all(top); }
 
@@ -183,7 +183,7 @@ TEST_F(CheckpointCopyTest, an_older_copy_is_replaced_as_a_whole) {
 TEST_F(CheckpointCopyTest, files_that_are_not_the_job_s_are_kept_aside) {
   fs::create_directories(to);
   std::ofstream(to / "thesis") << "of somebody";
-  place.is_own = false;
+  place.holder = [] { return CheckpointHolder::unknown; };
   const auto checkpoint = open();
   for (int i = 0; i < 2; ++i) {
     const auto writer = write_to(checkpoint->list);
@@ -193,6 +193,60 @@ TEST_F(CheckpointCopyTest, files_that_are_not_the_job_s_are_kept_aside) {
   EXPECT_EQ(content(fs::path(to.string() + ".before-job-7") / "thesis"), "of somebody");
   EXPECT_TRUE(fs::exists(fs::path(to.string() + ".before-job-7-2") / "optimizer"));
   EXPECT_TRUE(fs::exists(to / "optimizer"));
+}
+
+void write_at(const fs::path& path, const std::string& text, time_t seconds) {
+  fs::create_directories(path.parent_path());
+  std::ofstream(path) << text;
+  const timespec times[2] = {{seconds, 0}, {seconds, 0}};
+  ::utimensat(AT_FDCWD, path.c_str(), times, 0);
+}
+
+TEST_F(CheckpointCopyTest, what_the_job_had_there_before_is_kept_until_the_next_copy) {
+  place.holder = [] { return CheckpointHolder::had_before; };
+  const auto checkpoint = open();
+  const fs::path older = to.string() + ".older-of-job-7";
+  for (const char* name : {"first", "second"}) {
+    write_at(to / name, "old", 1'000);
+    const auto writer = write_to(checkpoint->list);
+    pass_on({checkpoint, {}}, *writer);
+    EXPECT_TRUE(writer->finish().ok());
+    EXPECT_FALSE(fs::exists(to / name));
+    EXPECT_EQ(content(older / name), "old");
+  }
+  EXPECT_FALSE(fs::exists(older / "first"));
+  EXPECT_TRUE(fs::exists(to / "optimizer"));
+}
+
+TEST_F(CheckpointCopyTest, in_a_folder_of_several_jobs_the_newest_of_each_file_stays) {
+  fs::remove_all(top);
+  for (const char* name : {"7.model", "runs/7.log", "runs/8.log", "8.model", "fresh/model", "link/model", "9"})
+    write_at(from / name, "arrives", 2'000);
+  fs::permissions(from / "fresh", fs::perms::owner_read | fs::perms::owner_exec);
+  write_at(to / "7.model", "older", 1'000);
+  write_at(to / "runs/7.log", "older", 1'000);
+  write_at(to / "runs/8.log", "newer", 3'000);
+  write_at(to / "8.model", "newer", 3'000);
+  write_at(to / "9/model", "a folder here", 1'000);
+  write_at(to / "job-10.5/model", "of another", 1'000);
+  write_at(top / "outside/model", "of another", 1'000);
+  fs::create_directory_symlink(top / "outside", to / "link");
+  place.holder = [] { return CheckpointHolder::several; };
+  for (int i = 0; i < 2; ++i) {  // the second time as if the first had been cut off at its end
+    const auto checkpoint = open();
+    const auto writer = write_to(checkpoint->list);
+    ASSERT_EQ(pass_on({checkpoint, {}}, *writer), "ok");
+    EXPECT_TRUE(writer->finish().ok());
+    for (const char* name : {"7.model", "runs/7.log", "fresh/model"}) EXPECT_EQ(content(to / name), "arrives") << name;
+    for (const char* name : {"8.model", "runs/8.log"}) EXPECT_EQ(content(to / name), "newer") << name;
+    EXPECT_EQ(content(to / "9/model"), "a folder here");
+    EXPECT_EQ(content(to / "job-10.5/model"), "of another");
+    EXPECT_EQ(content(top / "outside/model"), "of another") << "no link is written through";
+    EXPECT_EQ(fs::status(to / "fresh").permissions(), fs::perms::owner_read | fs::perms::owner_exec);
+    const fs::path kept = to.string() + ".older-of-job-7";
+    EXPECT_EQ(content(kept / "7.model"), i == 0 ? "older" : "");
+    EXPECT_EQ(content(kept / "runs/7.log"), i == 0 ? "older" : "");
+  }
 }
 
 TEST_F(CheckpointCopyTest, a_link_or_a_file_in_its_place_is_refused_and_stays) {

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <set>
 
+#include "agent/environment.h"
 #include "net/http.h"
 #include "wire/json.h"
 
@@ -33,11 +34,13 @@ std::int64_t nanoseconds(const timespec& t) { return static_cast<std::int64_t>(t
 
 class Lister {
  public:
+  explicit Lister(bool is_shared) : is_shared_(is_shared) {}
   Status list(int folder, const std::string& prefix, int depth);
   std::vector<CheckpointEntry> entries;
 
  private:
   Status add(int folder, const std::string& name, const std::string& path, int depth);
+  bool is_shared_;
 };
 
 Result<std::vector<std::string>> names_in(int folder, const std::string& prefix) {
@@ -59,6 +62,7 @@ Status Lister::list(int folder, const std::string& prefix, int depth) {
   const auto names = names_in(folder, prefix);
   if (!names.ok()) return names.error();
   for (const std::string& name : *names) {
+    if (is_shared_ && depth == 0 && is_job_subfolder(name)) continue;
     if (Status added = add(folder, name, prefix + name, depth); !added.ok()) return added;
   }
   return {};
@@ -176,10 +180,10 @@ Result<Descriptor> open_checkpoint(const std::string& path) {
   return refused("cannot open " + path, error);
 }
 
-Result<CheckpointList> list_checkpoint(int folder) {
+Result<CheckpointList> list_checkpoint(int folder, bool is_shared) {
   struct stat facts {};
   if (::fstat(folder, &facts) != 0) return refused("cannot look at the checkpoint folder", errno);
-  Lister lister;
+  Lister lister(is_shared);
   if (Status listed = lister.list(folder, "", 0); !listed.ok()) return listed.error();
   CheckpointList list{facts.st_mode & 0777, std::move(lister.entries)};
   // Files with holes can say any size, and no server that is asked for so much room would be at fault.

@@ -69,7 +69,8 @@ inline constexpr std::string_view shared_prefix = ".schedulearn-shared-";
 // The folder itself may be no link. Errors: "checkpoint-missing", "checkpoint-refused".
 Result<Descriptor> open_checkpoint(const std::string& path);
 // Errors: "checkpoint-refused", when it cannot be read, has too many entries or says that it is larger than its disk.
-Result<CheckpointList> list_checkpoint(int folder);
+// `is_shared`: other jobs may have named the folder too; their own folders in it are left out.
+Result<CheckpointList> list_checkpoint(int folder, bool is_shared = false);
 
 // A descriptor, or -1 and errno. Fails where `path` or a folder in it is a link, or leads out of `folder`.
 int open_beneath(int folder, const std::string& path, int flags, mode_t mode = 0);

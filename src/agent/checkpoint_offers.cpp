@@ -3,10 +3,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <nettle/memops.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <ctime>
 #include <mutex>
 #include <random>
 #include <vector>
@@ -17,6 +19,12 @@
 #include "wire/base64.h"
 
 namespace sl::agent {
+
+namespace {
+
+std::string nonce_file(const std::string& nonce) { return std::string(shared_prefix) + nonce; }
+
+}  // namespace
 
 struct CheckpointOffers::Offer {
   wire::CheckpointOffered told;
@@ -41,8 +49,7 @@ struct CheckpointOffers::Offer {
     return failure;
   }
   ~Offer() {
-    if (checkpoint && !told.nonce.empty())
-      ::unlinkat(checkpoint->folder.get(), (std::string(shared_prefix) + told.nonce).c_str(), 0);
+    if (checkpoint && !told.nonce.empty()) ::unlinkat(checkpoint->folder.get(), nonce_file(told.nonce).c_str(), 0);
   }
 };
 
@@ -59,26 +66,28 @@ std::string random_name() {
   return text;
 }
 
-// What agents that were killed have left there.
+// What agents that were killed have left there. Those of the last day may be in use.
 void remove_nonces(int folder) {
+  constexpr time_t kept_s = 86'400;
   DIR* const opened = ::fdopendir(::fcntl(folder, F_DUPFD_CLOEXEC, 0));
   if (!opened) return;
   ::rewinddir(opened);
   std::vector<std::string> names;
+  struct stat facts {};
   while (const dirent* entry = ::readdir(opened)) {
-    if (std::string_view(entry->d_name).starts_with(shared_prefix)) names.emplace_back(entry->d_name);
+    if (std::string_view(entry->d_name).starts_with(shared_prefix) &&
+        ::fstatat(folder, entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+        facts.st_mtim.tv_sec + kept_s < ::time(nullptr))
+      names.emplace_back(entry->d_name);
   }
   ::closedir(opened);
   for (const std::string& name : names) ::unlinkat(folder, name.c_str(), 0);
 }
 
-// Empty if the folder cannot be written to: then nobody sees that it is shared, and it is copied.
-std::string leave_nonce(int folder) {
-  remove_nonces(folder);
-  const std::string nonce = random_name();
-  const Descriptor file(
-      ::openat(folder, (std::string(shared_prefix) + nonce).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  return file.valid() ? nonce : "";
+// False if the folder cannot be written to: then nobody sees that it is shared, and it is copied.
+bool leave_nonce(int folder, const std::string& nonce) {
+  const Descriptor file(::openat(folder, nonce_file(nonce).c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  return file.valid() && ::futimens(file.get(), nullptr) == 0;
 }
 
 bool is_same(const std::string& a, const std::string& b) {
@@ -119,6 +128,8 @@ void CheckpointOffers::offer(const wire::OfferCheckpoint& order, const LeftCheck
     if (known->second->source == order.source && known->second->failed().empty()) {
       known->second->secret = order.secret;
       known->second->use();
+      if (!known->second->told.nonce.empty())  // it may wait for days
+        leave_nonce(known->second->checkpoint->folder.get(), known->second->told.nonce);
       return ports_.offered(known->second->told);
     }
     offers_.erase(known);
@@ -128,12 +139,13 @@ void CheckpointOffers::offer(const wire::OfferCheckpoint& order, const LeftCheck
     auto offer = std::make_shared<Offer>();
     offer->told.subfolder = left.subfolder;
     auto folder = open_checkpoint(left.folder);
-    auto list = folder.ok() ? list_checkpoint(folder->get()) : Result<CheckpointList>(folder.error());
+    auto list = folder.ok() ? list_checkpoint(folder->get(), left.is_shared) : Result<CheckpointList>(folder.error());
     if (list.ok() ? file_from(*list, 0) == list->entries.size() : list.error().code == "checkpoint-missing") {
       offer->told.error = "";  // it has left none
     } else if (list.ok()) {
       offer->told.bytes = list->bytes();
-      offer->told.nonce = leave_nonce(folder->get());
+      remove_nonces(folder->get());
+      if (const std::string nonce = random_name(); leave_nonce(folder->get(), nonce)) offer->told.nonce = nonce;
       offer->list = to_text(*list);
       offer->checkpoint = std::make_shared<OpenCheckpoint>(OpenCheckpoint{std::move(*folder), std::move(*list)});
     } else {

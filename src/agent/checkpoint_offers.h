@@ -25,8 +25,9 @@ namespace sl::agent {
 
 // Where an attempt has left its checkpoint.
 struct LeftCheckpoint {
-  std::string folder;     // absolute
-  std::string subfolder;  // the part of the job's checkpoint folder that it is; empty: all of it
+  std::string folder;      // absolute
+  std::string subfolder;   // the part of the job's checkpoint folder that it is; empty: all of it
+  bool is_shared = false;  // other jobs may have named the folder too
 };
 
 class CheckpointOffers : private net::Handler {

@@ -33,15 +33,30 @@ class CheckpointPlacesTest : public testing::Test {
     made.checkpoint.emplace().subfolder = subfolder;
     return made;
   }
-  // "WHERE own" or "WHERE of others"
+  static std::string name_of(CheckpointHolder holder) {
+    switch (holder) {
+      case CheckpointHolder::own:
+        return " own";
+      case CheckpointHolder::had_before:
+        return " had";
+      case CheckpointHolder::unknown:
+        return " of others";
+      case CheckpointHolder::several:
+        return " of several";
+    }
+    return "";
+  }
+  // "WHERE own", "WHERE had", "WHERE of others" or "WHERE of several"
   std::string place(const std::string& dir, const std::string& subfolder = "", int attempt = 2) {
     const wire::StartAttempt made = order(dir, attempt, subfolder);
     const auto found = files->checkpoint_place(key_of(made.incarnation), made);
     if (!found.ok()) return found.error().code;
-    return fs::relative(found->folder, top).string() + (found->is_own ? " own" : " of others");
+    const CheckpointHolder holder = found->holder ? found->holder() : CheckpointHolder::own;
+    return fs::relative(found->folder, top).string() + name_of(holder);
   }
-  void run(const std::string& dir, int attempt) {
-    const wire::StartAttempt made = order(dir, attempt);
+  void run(const std::string& dir, int attempt, std::int64_t job = 7) {
+    wire::StartAttempt made = order(dir, attempt);
+    made.incarnation.job = job;
     ASSERT_TRUE(files->prepare(key_of(made.incarnation), made, {}, {}).ok());
   }
   // "WHERE" or "WHERE, SUBFOLDER"
@@ -109,7 +124,7 @@ TEST_F(CheckpointPlacesTest, files_in_a_named_folder_are_the_job_s_if_it_has_run
   EXPECT_EQ(place("states/"), "work/states of others");
   EXPECT_EQ(place((top / "elsewhere").string()), "elsewhere of others");
   run("states", 1);
-  EXPECT_EQ(place("states", "", 3), "work/states own");
+  EXPECT_EQ(place("states", "", 3), "work/states had");
   EXPECT_EQ(left(1), "work/states");
 }
 
@@ -121,6 +136,64 @@ TEST_F(CheckpointPlacesTest, a_job_with_a_folder_of_its_own_in_the_named_one_tak
   EXPECT_EQ(left(1), "work/states/job-7.100, job-7.100");
   EXPECT_EQ(place("states", "job-7.100"), "work/states/job-7.100 own");
   EXPECT_EQ(place("fresh", "../../data", 4), "work/fresh of others") << "no other name is taken from the source";
+}
+
+TEST_F(CheckpointPlacesTest, a_folder_that_other_jobs_name_too_or_have_folders_in_is_not_the_job_s_alone) {
+  const auto leaves_out_others = [&](int attempt) {
+    return files->left_checkpoint(key_of(Incarnation{"c", 7, attempt, 100 * attempt}), 7).is_shared;
+  };
+  run("states", 1);
+  EXPECT_EQ(place("states"), "work/states had");
+  EXPECT_TRUE(leaves_out_others(1)) << "they may be there by the time it is looked at";
+  fs::create_directories(top / "work" / "states" / "job-8");  // a name that a script may use
+  EXPECT_EQ(place("states"), "work/states had");
+  fs::create_directories(top / "work" / "states" / "job-8.200");
+  EXPECT_EQ(place("states"), "work/states of several");
+  fs::create_directories(top / "work" / "states" / "job-7.100");
+  EXPECT_EQ(place("states", "job-7.100"), "work/states/job-7.100 own");
+  EXPECT_FALSE(leaves_out_others(1));
+
+  fs::create_directories(top / "work" / "other");
+  fs::create_directory_symlink("other", top / "work" / "link");
+  run("link/", 1, 8);
+  EXPECT_EQ(place("other"), "work/other of several");
+  EXPECT_EQ(place(""), "data/jobs/7.100.c/checkpoints own");
+}
+
+TEST_F(CheckpointPlacesTest, a_copy_that_has_only_arrived_counts_for_other_jobs) {
+  wire::StartAttempt made = order("states", 1);
+  ASSERT_TRUE(files->checkpoint_place(key_of(made.incarnation), made).ok());
+  EXPECT_EQ(place("states"), "work/states of others") << "this job has not run there";
+  made.incarnation.job = 8;
+  ASSERT_TRUE(files->checkpoint_place(key_of(made.incarnation), made).ok());
+  EXPECT_EQ(place("states"), "work/states of several");
+}
+
+TEST_F(CheckpointPlacesTest, folders_of_other_jobs_are_not_measured) {
+  wire::StartAttempt made = order("states");
+  ASSERT_TRUE(files->prepare(key_of(made.incarnation), made, {}, {}).ok());
+  fs::create_directories(top / "work/states/job-8.200");
+  std::ofstream(top / "work/states/job-8.200/model") << "of job 8";
+  EXPECT_FALSE(files->on_end(key_of(made.incarnation), 7, false)());
+  std::ofstream(top / "work/states/model") << "12345";
+  EXPECT_EQ(files->on_end(key_of(made.incarnation), 7, false)()->bytes, 5);
+}
+
+TEST_F(CheckpointPlacesTest, a_tilde_is_the_home_of_the_job) {
+  wire::StartAttempt made = order("~/states");
+  made.spec.workdir = "~";
+  made.spec.env["HOME"] = top / "work";
+  const std::string key = key_of(made.incarnation);
+  for (const char* dir : {"~/states", "states"}) {
+    made.spec.checkpoint.dir = dir;
+    const wire::StartAttempt settled = files->in_its_folder(key, made);
+    EXPECT_EQ(settled.spec.workdir, top / "work");
+    EXPECT_EQ(files->checkpoint_place(key, settled)->folder, top / "work/states");
+  }
+  made.spec.workdir.clear();
+  EXPECT_EQ(files->in_its_folder(key, made).spec.workdir, top / "work");
+  made.spec.image = "debian";  // its home is known where it runs
+  EXPECT_EQ(files->in_its_folder(key, made).spec.workdir, "");
 }
 
 // As an older version named it, by its number alone.

@@ -78,11 +78,11 @@ class CheckpointTransferTest : public testing::Test {
     source.secret = "a secret of some length";
     source.nonce = offered->nonce;
     source.bytes = offered->bytes;
-    fetches->begin(order().incarnation, source, {to, true, 7, "boot"});
+    fetches->begin(order().incarnation, source, {to, 7, "boot", {}});
   }
   // Offers, then fetches once it is offered, then waits for the end.
   void transfer(bool directly) {
-    offers->offer(order(), {from, ""});
+    offers->offer(order(), {from, "", is_shared});
     run_until(loop, [&, has_begun = false]() mutable {
       if (offered && !offered->error && !std::exchange(has_begun, true)) begin(directly);
       return !copy.empty() || (offered && offered->error);
@@ -102,7 +102,7 @@ class CheckpointTransferTest : public testing::Test {
   std::optional<wire::CheckpointOffered> offered;
   std::string copy, text;
   int asked = 0;
-  bool source_is_away = false;
+  bool source_is_away = false, is_shared = false;
   std::function<void(wire::CheckpointPiece&)> spoil;
   std::unique_ptr<CheckpointOffers> offers;
   std::unique_ptr<CheckpointFetches> fetches;
@@ -174,6 +174,45 @@ TEST_F(CheckpointTransferTest, a_folder_that_both_see_is_recognised) {
   EXPECT_EQ(copy, "shared");
   EXPECT_EQ(text_in(from / "steps"), "1 2 3");
   EXPECT_EQ(std::distance(fs::directory_iterator(from), {}), 2);
+}
+
+// Several jobs leave a server at once that keep their checkpoints in one folder.
+TEST_F(CheckpointTransferTest, an_offer_of_another_job_in_the_same_folder_does_not_hide_that_it_is_shared) {
+  std::vector<std::string> nonces;
+  const auto path = [&](std::size_t i) { return from / (std::string(shared_prefix) + nonces[i]); };
+  run_until(loop, [&, asked_for = std::size_t{0}]() mutable {
+    constexpr std::int64_t jobs[] = {7, 8, 9, 7};
+    if (offered) nonces.push_back(std::exchange(offered, std::nullopt)->nonce);
+    if (nonces.size() == 2 && asked_for == 2) {
+      EXPECT_TRUE(fs::exists(path(0)) && fs::exists(path(1)));
+      fs::last_write_time(path(0), fs::file_time_type::clock::now() - std::chrono::hours(25));
+    }
+    if (nonces.size() == 3 && asked_for == 3) {
+      EXPECT_FALSE(fs::exists(path(0))) << "as if an agent that was killed had left it";
+      EXPECT_TRUE(fs::exists(path(1)));
+    }
+    if (asked_for == nonces.size() && asked_for < std::size(jobs)) {
+      wire::OfferCheckpoint made = order();
+      made.incarnation.job = made.source.job = jobs[asked_for++];
+      offers->offer(made, {from, ""});
+    }
+    return nonces.size() == std::size(jobs);
+  });
+  ASSERT_EQ(nonces.size(), 4u);
+  EXPECT_EQ(nonces[3], nonces[0]) << "an offer that has waited for a day";
+  EXPECT_TRUE(fs::exists(path(0)));
+}
+
+TEST_F(CheckpointTransferTest, folders_of_other_jobs_are_not_offered) {
+  fs::create_directories(from / "job-8.200");
+  std::ofstream(from / "job-8.200" / "model") << "of job 8";
+  fs::create_directories(from / "deep" / "job-8");
+  std::ofstream(from / "deep" / "job-8" / "model") << "its own";
+  is_shared = true;
+  transfer(true);
+  EXPECT_EQ(copy, "copied");
+  EXPECT_TRUE(fs::exists(to / "steps") && fs::exists(to / "deep/job-8/model"));
+  EXPECT_FALSE(fs::exists(to / "job-8.200"));
 }
 
 TEST_F(CheckpointTransferTest, an_attempt_that_has_left_no_file_has_no_checkpoint) {

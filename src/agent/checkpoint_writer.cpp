@@ -12,6 +12,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <vector>
 
 #include "agent/files.h"
 #include "agent/job_files.h"
@@ -46,6 +48,18 @@ bool sync_folder(const std::string& path) {
 
 timespec time_of(std::int64_t ns) {
   return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+}
+
+// Gives it its time and permissions, and sees that it is on the disk.
+Status settle(int folder, const CheckpointEntry& made) {
+  const Descriptor opened(
+      open_beneath(folder, made.path, O_RDONLY | O_NONBLOCK | (made.kind == "folder" ? O_DIRECTORY : 0)));
+  if (!opened.valid()) return write_failure("cannot open " + made.path + " of a checkpoint", errno);
+  const timespec times[2] = {time_of(made.mtime_ns), time_of(made.mtime_ns)};
+  ::futimens(opened.get(), times);
+  ::fchmod(opened.get(), static_cast<mode_t>(made.mode));
+  if (::fsync(opened.get()) != 0) return write_failure("cannot write " + made.path + " of a checkpoint", errno);
+  return {};
 }
 
 void remove_all(const std::string& path) {
@@ -232,50 +246,113 @@ Status CheckpointWriter::settle_entries() {
   }
   for (auto made = list_.entries.rbegin(); made != list_.entries.rend(); ++made) {
     if (made->kind == "link") continue;
-    const Descriptor opened(
-        open_beneath(folder_.get(), made->path, O_RDONLY | O_NONBLOCK | (made->kind == "folder" ? O_DIRECTORY : 0)));
-    if (!opened.valid()) return write_failure("cannot open " + made->path + " of a checkpoint", errno);
-    const timespec times[2] = {time_of(made->mtime_ns), time_of(made->mtime_ns)};
-    ::futimens(opened.get(), times);
-    ::fchmod(opened.get(), static_cast<mode_t>(made->mode));
-    if (::fsync(opened.get()) != 0) return write_failure("cannot write " + made->path + " of a checkpoint", errno);
+    if (Status settled = settle(folder_.get(), *made); !settled.ok()) return settled;
   }
   ::fchmod(folder_.get(), static_cast<mode_t>(list_.mode));
   return {};
 }
 
-// Without its list, what lies in the arriving folder is rubbish: from here on that may be the older copy.
 Status CheckpointWriter::take_place() {
   const std::string from = arriving(place_.folder), parent = parent_of(place_.folder);
-  if (place_.is_own) ::unlink(list_of(place_.folder).c_str());
   if (!sync_folder(parent)) return write_failure("cannot write " + parent, errno);
   if (::rename(from.c_str(), place_.folder.c_str()) != 0) {  // works if nothing or an empty folder is there
     if (errno != ENOTEMPTY && errno != EEXIST) return write_failure("cannot make " + place_.folder, errno);
-    if (Status exchanged = exchange(); !exchanged.ok()) return exchanged;
+    Status placed;
+    switch (place_.holder ? place_.holder() : CheckpointHolder::own) {
+      case CheckpointHolder::own:
+        placed = exchange();
+        break;
+      case CheckpointHolder::had_before:
+        remove_all(kept_as_older());
+        placed = put_aside(kept_as_older());
+        break;
+      case CheckpointHolder::unknown:
+        placed = put_aside(kept_as_found());
+        break;
+      case CheckpointHolder::several:
+        placed = join();
+    }
+    if (!placed.ok()) return placed;
   }
   if (!sync_folder(parent)) return write_failure("cannot write " + parent, errno);
   discard(place_.folder);
   return {};
 }
 
+// Without its list, what lies in the arriving folder is rubbish: from here on that may be the older copy.
 Status CheckpointWriter::exchange() {
   const std::string from = arriving(place_.folder);
-  if (place_.is_own && ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, place_.folder.c_str(), RENAME_EXCHANGE) == 0)
-    return {};
-  const std::string kept = name_for_kept();
-  if (::rename(place_.folder.c_str(), kept.c_str()) != 0) return write_failure("cannot move " + place_.folder, errno);
-  if (::rename(from.c_str(), place_.folder.c_str()) != 0) return write_failure("cannot make " + place_.folder, errno);
-  if (place_.is_own) remove_all(kept);
+  ::unlink(list_of(place_.folder).c_str());
+  if (!sync_folder(parent_of(place_.folder))) return write_failure("cannot write " + parent_of(place_.folder), errno);
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, place_.folder.c_str(), RENAME_EXCHANGE) == 0) return {};
+  const std::string kept = kept_as_found();
+  if (Status aside = put_aside(kept); !aside.ok()) return aside;
+  remove_all(kept);
   return {};
 }
 
-std::string CheckpointWriter::name_for_kept() const {
+Status CheckpointWriter::put_aside(const std::string& kept) {
+  if (::rename(place_.folder.c_str(), kept.c_str()) != 0) return write_failure("cannot move " + place_.folder, errno);
+  if (::rename(arriving(place_.folder).c_str(), place_.folder.c_str()) == 0) return {};
+  return write_failure("cannot make " + place_.folder, errno);
+}
+
+std::string CheckpointWriter::kept_as_found() const {
   const std::string name = place_.folder + ".before-job-" + std::to_string(place_.job);
   struct stat facts {};
   for (int i = 1;; ++i) {
     const std::string numbered = i == 1 ? name : name + "-" + std::to_string(i);
     if (::lstat(numbered.c_str(), &facts) != 0) return numbered;
   }
+}
+
+Status CheckpointWriter::join() {
+  const std::string from = arriving(place_.folder) + "/", to = place_.folder + "/", kept = kept_as_older();
+  ::unlink(list_of(place_.folder).c_str());
+  remove_all(kept);
+  for (const CheckpointEntry& folder : list_.entries) {  // what is in it can be moved only if it can be written to
+    if (folder.kind == "folder") ::chmod((from + folder.path).c_str(), 0700);
+  }
+  std::set<std::string> closed;  // folders of the copy where something else has that name
+  std::vector<const CheckpointEntry*> made;
+  for (const CheckpointEntry& arrived : list_.entries) {
+    const std::size_t slash = arrived.path.rfind('/');
+    const bool is_closed = slash != std::string::npos && closed.contains(arrived.path.substr(0, slash));
+    if (arrived.kind != "folder") {
+      if (is_closed) continue;
+      if (Status joined = join_entry(arrived, kept); !joined.ok()) return joined;
+      continue;
+    }
+    struct stat there {};
+    if (is_closed || (::lstat((to + arrived.path).c_str(), &there) == 0 && !S_ISDIR(there.st_mode))) {
+      closed.insert(arrived.path);
+    } else if (::mkdir((to + arrived.path).c_str(), 0700) == 0) {
+      made.push_back(&arrived);
+    } else if (errno != EEXIST) {
+      return write_failure("cannot make " + to + arrived.path, errno);
+    }
+  }
+  const Descriptor place(::open(place_.folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  for (auto folder = made.rbegin(); folder != made.rend(); ++folder) {
+    if (Status settled = settle(place.get(), **folder); !settled.ok()) return settled;
+  }
+  return ::fsync(place.get()) == 0 ? Status() : write_failure("cannot write " + place_.folder, errno);
+}
+
+Status CheckpointWriter::join_entry(const CheckpointEntry& arrived, const std::string& kept) {
+  const std::string from = arriving(place_.folder) + "/" + arrived.path, to = place_.folder + "/" + arrived.path;
+  struct stat there {};
+  if (::lstat(to.c_str(), &there) == 0) {
+    const std::int64_t written_ns =
+        static_cast<std::int64_t>(there.st_mtim.tv_sec) * 1'000'000'000 + there.st_mtim.tv_nsec;
+    if (S_ISDIR(there.st_mode) || written_ns >= arrived.mtime_ns) return {};
+    const std::string aside = kept + "/" + arrived.path;
+    std::error_code error;
+    std::filesystem::create_directories(parent_of(aside), error);
+    if (error) return write_failure("cannot make " + parent_of(aside), error.value());
+    if (::rename(to.c_str(), aside.c_str()) != 0) return write_failure("cannot move " + to, errno);
+  }
+  return ::rename(from.c_str(), to.c_str()) == 0 ? Status() : write_failure("cannot make " + to, errno);
 }
 
 }  // namespace sl::agent

@@ -1,14 +1,14 @@
 // Writes a checkpoint that arrives as a row of bytes (checkpoint_reader.h) to its place.
 //
 // It grows in a folder beside that place, ".NAME.arriving", with the list of what it will be in ".NAME.arriving.list".
-// When all files are there, have the right digests and are on the disk, the folder takes its place as a whole. What was
-// there is never mixed with it: an older copy of the same job is removed; files that the job has never had there are
-// kept in "NAME.before-job-ID".
+// When all files are there, have the right digests and are on the disk, the folder takes its place as a whole, and is
+// never mixed with what was there. What becomes of that depends on whose it is (CheckpointHolder).
 //
 // If it is cut off, the next one with the same list continues, unless the machine was started again in the meantime: of
 // files written then, it is not known what has reached the disk.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -16,11 +16,21 @@
 
 namespace sl::agent {
 
+// Whose files are where a copy goes.
+enum class CheckpointHolder : std::uint8_t {
+  own,         // an older copy of the same job, in a folder that is named after it: it is removed
+  had_before,  // the job had the folder here before, and no other job is known to: kept in NAME.older-of-job-ID until
+               // the next copy
+  unknown,     // the job never had it here: kept in NAME.before-job-ID
+  several,     // other jobs keep theirs in it too: of each file the newest stays, as if the servers shared the folder;
+               // what is replaced is kept in NAME.older-of-job-ID until the next copy
+};
+
 struct CheckpointPlace {
-  std::string folder;    // absolute
-  bool is_own = true;    // what is there now, if anything, is an older copy of the same job
-  std::int64_t job = 0;  // names what is kept
-  std::string boot;      // identifies this boot of the machine
+  std::string folder;                        // absolute
+  std::int64_t job = 0;                      // names what is kept
+  std::string boot;                          // identifies this boot of the machine
+  std::function<CheckpointHolder()> holder;  // asked at the end, on whichever thread; empty: own
 };
 
 class CheckpointWriter {
@@ -57,7 +67,11 @@ class CheckpointWriter {
   Status settle_entries();
   Status take_place();
   Status exchange();
-  std::string name_for_kept() const;
+  Status put_aside(const std::string& kept);
+  Status join();
+  Status join_entry(const CheckpointEntry& arrived, const std::string& kept);
+  std::string kept_as_older() const { return place_.folder + ".older-of-job-" + std::to_string(place_.job); }
+  std::string kept_as_found() const;
   const CheckpointEntry& entry() const { return list_.entries[at_.file]; }
 
   CheckpointPlace place_;

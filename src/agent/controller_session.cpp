@@ -21,15 +21,14 @@ std::string websocket_url(std::string url) {
 
 }  // namespace
 
-ControllerSession::ControllerSession(net::EventLoop& loop, const std::string& controller_url, const std::string& token,
-                                     Events events)
+ControllerSession::ControllerSession(net::EventLoop& loop, const std::string& controller_url,
+                                     std::function<std::string()> token, Events events)
     : loop_(loop),
       url_(websocket_url(controller_url)),
+      token_(std::move(token)),
       events_(std::move(events)),
       retry_s_(retry_s_first),
-      random_(std::random_device{}()) {
-  if (!token.empty()) headers_.emplace_back("Authorization", "Bearer " + token);
-}
+      random_(std::random_device{}()) {}
 
 ControllerSession::~ControllerSession() {
   alive_.reset();
@@ -50,7 +49,9 @@ void ControllerSession::connect() {
     say("the controller refuses this agent: " + error.message + " [" + error.code + "]");
     retry();
   };
-  connecting_ = net::connect_websocket(loop_, url_, headers_, std::move(result));
+  net::Headers headers;
+  if (const std::string token = token_(); !token.empty()) headers.emplace_back("Authorization", "Bearer " + token);
+  connecting_ = net::connect_websocket(loop_, url_, headers, std::move(result));
 }
 
 // It tries again and again; the same is said once.
@@ -61,7 +62,6 @@ void ControllerSession::say(const std::string& why) {
 
 void ControllerSession::on_open(std::shared_ptr<net::WebSocket> socket) {
   socket_ = std::move(socket);
-  said_.clear();
   net::WebSocket::Callbacks callbacks;
   callbacks.on_message = [this, alive = std::weak_ptr(alive_), number = ++number_](const std::string& text) {
     if (!alive.expired() && number == number_) on_text(text);
@@ -78,7 +78,9 @@ void ControllerSession::on_open(std::shared_ptr<net::WebSocket> socket) {
 void ControllerSession::on_text(const std::string& text) {
   const auto message = wire::decode_controller_message(text);
   if (!message.ok()) return;  // from a newer controller: nothing we can do
-  if (std::holds_alternative<wire::Welcome>(*message)) welcomed_ = boot_now();
+  if (std::holds_alternative<wire::Welcome>(*message)) welcomed_ = boot_now(), said_.clear();
+  if (const auto* refused = std::get_if<wire::Refused>(&*message))
+    say("refused by the controller: " + refused->message);
   events_.on_message(*message);
 }
 

@@ -20,7 +20,8 @@ class ControllerSession {
     std::function<void(const wire::ControllerMessage&)> on_message;
     std::function<void()> on_lost;  // not if we closed it
   };
-  ControllerSession(net::EventLoop& loop, const std::string& controller_url, const std::string& token, Events events);
+  ControllerSession(net::EventLoop& loop, const std::string& controller_url, std::function<std::string()> token,
+                    Events events);
   ~ControllerSession();
   ControllerSession(const ControllerSession&) = delete;
   ControllerSession& operator=(const ControllerSession&) = delete;
@@ -39,7 +40,7 @@ class ControllerSession {
 
   net::EventLoop& loop_;
   std::string url_;
-  net::Headers headers_;
+  std::function<std::string()> token_;
   Events events_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
   std::shared_ptr<net::WebSocket> socket_;

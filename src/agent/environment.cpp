@@ -33,15 +33,20 @@ std::string as_line(const wire::CommandLine& command) {
   return text;
 }
 
-// Signals go to the whole process group. The shell lets its command handle them, then ends with that command's status.
+// Signals go to the whole process group. The shell lets its command handle them. It then ends with that command's status
+// if it was asked to stop or the command has failed; else the line goes on, so that nothing in it is left out as if all
+// had succeeded. One line, so that errors name the lines of the job's own text as before.
+constexpr const char* on_signals =
+    "schedulearn_signal() { if [ $1 -ne 0 ] || [ -e \"$SCHEDULEARN_NOTICE_FILE\" ]; then exit $1; fi; }; "
+    "trap 'schedulearn_signal $?' HUP INT QUIT TERM USR1 USR2\n";
+
 std::vector<std::string> shell(const std::string& line) {
-  return {"/bin/bash", "-c", "trap 'exit $?' HUP INT QUIT TERM USR1 USR2\nset -o pipefail\n" + line};
+  return {"/bin/bash", "-c", on_signals + ("set -o pipefail\n" + line)};
 }
 
 // The same where there may be no bash (agent/init_main.cpp), and so no pipefail.
 std::vector<std::string> shell_of_image(const std::string& line) {
-  return {"/bin/bash", "-c",
-          "trap 'exit $?' HUP INT QUIT TERM USR1 USR2\n(set -o pipefail) 2>/dev/null && set -o pipefail\n" + line};
+  return {"/bin/bash", "-c", on_signals + ("(set -o pipefail) 2>/dev/null && set -o pipefail\n" + line)};
 }
 
 std::vector<std::string> shell_for(const wire::JobSpec& spec, const std::string& line) {
@@ -59,7 +64,8 @@ std::vector<std::string> after_setup(const wire::JobSpec& spec, const AttemptPla
   for (std::size_t i = 0; i < spec.setup.size(); ++i)
     script += fmt::format("schedulearn_line={}\neval {} || exit $?\n", i + 1, shell_quoted(spec.setup[i]));
   script +=
-      "unset schedulearn_line\nunset -f schedulearn_failed\ntrap - EXIT HUP INT QUIT TERM USR1 USR2\n"
+      "unset schedulearn_line\ntrap - EXIT HUP INT QUIT TERM USR1 USR2\n"
+      "unset -f schedulearn_failed schedulearn_signal\n"
       "if [ \"$1\" = /proc/self/exe ]; then shift; set -- \"/proc/$PPID/exe\" \"$@\"; fi\n"
       "if [ \"$1\" = /bin/bash ] && [ ! -x /bin/bash ]; then shift; set -- /bin/sh \"$@\"; fi\n"
       "exec \"$@\"\n";
@@ -311,6 +317,32 @@ std::string job_subfolder(std::int64_t job, std::int64_t first) {
   return first == 0 ? fmt::format("job-{}", job) : fmt::format("job-{}.{}", job, first);
 }
 
+bool is_job_subfolder(std::string_view name) {
+  constexpr std::string_view before = "job-";
+  if (!name.starts_with(before)) return false;
+  name.remove_prefix(before.size());
+  const std::size_t dot = std::min(name.find('.'), name.size());
+  const auto is_number = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  return is_number(name.substr(0, dot)) && is_number(name.substr(std::min(dot + 1, name.size())));
+}
+
+void settle_home(wire::JobSpec& spec, const std::vector<std::string>& own) {
+  constexpr std::string_view variable = "HOME=";
+  std::string home = "/";
+  for (const std::string& entry : own) {
+    if (entry.starts_with(variable)) home = entry.substr(variable.size());
+  }
+  if (const auto set = spec.env.find("HOME"); set != spec.env.end()) home = set->second;
+  const auto settle = [&](std::string& path) {
+    if (path == "~" || path.starts_with("~/")) path = home + path.substr(1);
+  };
+  settle(spec.workdir);
+  if (spec.workdir.empty()) spec.workdir = home;
+  if (spec.checkpoint.dir) settle(*spec.checkpoint.dir);
+}
+
 std::string checkpoint_folder(const wire::StartAttempt& order, const AttemptPlace& place) {
   const std::string folder = order.spec.checkpoint.dir.value_or("");
   if (folder.empty()) return place.job_dir + "/checkpoints";
@@ -376,9 +408,6 @@ Execution make_execution(const wire::StartAttempt& order, const std::vector<wire
     for (const auto& [name, value] : environment) execution.environment.push_back(name + "=" + value);
     return execution;
   }
-  const std::string home = environment.count("HOME") != 0 ? environment["HOME"] : "/";
-  if (!execution.workdir.empty() && execution.workdir[0] == '~') execution.workdir = home + execution.workdir.substr(1);
-  if (execution.workdir.empty()) execution.workdir = home;
   environment["PWD"] = execution.workdir;
   for (const auto& [name, value] : environment) execution.environment.push_back(name + "=" + value);
   return execution;

@@ -55,6 +55,10 @@ std::string checkpoint_folder(const wire::StartAttempt& order, const AttemptPlac
 // The name of the job's folder in a checkpoint folder that jobs share. Numbers of jobs occur again in another database, or
 // in one that was restored: `first`, the number of the job's first incarnation, does not. 0: as older versions named it.
 std::string job_subfolder(std::int64_t job, std::int64_t first);
+bool is_job_subfolder(std::string_view name);  // of whichever job, but not as older versions named it
+
+// Paths of plain jobs that begin at home, with "~" or because no working directory is named. `own`: as NAME=VALUE.
+void settle_home(wire::JobSpec& spec, const std::vector<std::string>& own);
 
 // The interpreter of the virtual or conda environment that the job was submitted from, if it does not exist on this
 // server; empty otherwise. Without this check another Python on PATH would run the training.

@@ -90,7 +90,7 @@ bool bound_output(const std::string& attempt_dir, std::int64_t limit) {
   return punched;
 }
 
-std::optional<FolderFacts> look_into(const std::string& folder) {
+std::optional<FolderFacts> look_into(const std::string& folder, bool (*left_out)(std::string_view name)) {
   namespace fs = std::filesystem;
   constexpr int entries_max = 10'000, depth_max = 32;  // the agent waits meanwhile
   std::error_code failed;
@@ -98,7 +98,9 @@ std::optional<FolderFacts> look_into(const std::string& folder) {
   int entries = 0, files = 0;
   fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, failed), end;
   for (; !failed && at != end && entries < entries_max; at.increment(failed), ++entries) {
-    if (at.depth() >= depth_max) at.disable_recursion_pending();
+    const bool is_left_out = left_out && at.depth() == 0 && left_out(at->path().filename().string());
+    if (at.depth() >= depth_max || is_left_out) at.disable_recursion_pending();
+    if (is_left_out) continue;
     struct stat info {};
     if (::lstat(at->path().c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
     ++files;

@@ -40,11 +40,12 @@ std::optional<FilePiece> read_output(const std::string& attempt_dir, std::int64_
 bool bound_output(const std::string& attempt_dir, std::int64_t limit);
 
 // The contents of a folder: the size of its files and when the newest of them was written. Empty if there is no such
-// folder or no file in it. Looks at ten thousand entries at most, and not below 32 folders in one another.
+// folder or no file in it. Looks at ten thousand entries at most, not below 32 folders in one another, and not at what is
+// in it by a name that is `left_out`.
 struct FolderFacts {
   std::int64_t bytes = 0;
   std::int64_t newest_us = 0;  // UTC
 };
-std::optional<FolderFacts> look_into(const std::string& folder);
+std::optional<FolderFacts> look_into(const std::string& folder, bool (*left_out)(std::string_view name) = nullptr);
 
 }  // namespace sl::agent

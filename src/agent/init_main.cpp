@@ -232,6 +232,9 @@ int run(const char* output, const std::string& workdir, const std::string& devic
 }  // namespace
 
 int main(int argc, char** argv) {
+  const bool starts_command = argc > 3 && (argv[1] == std::string_view("ranks") ||
+                                           (argv[1] == std::string_view("mpi") && argv[2] == std::string_view("rank")));
+  if (starts_command) use_shell_of_image(argv + 3);
   if (argc > 3 && argv[1] == std::string_view("ranks"))
     return sl::agent::run_ranks(sl::agent::parse_members(argv[2]), argv + 3);
   if (argc > 2 && argv[1] == std::string_view("shell")) {

@@ -23,6 +23,11 @@
 #include "agent/processes.h"
 
 namespace sl::agent {
+namespace {
+
+constexpr Duration alone_at_most = Duration::whole_seconds(600);
+
+}  // namespace
 
 // ---- starting up ----
 
@@ -67,7 +72,8 @@ int Launcher::run() {
   if (!open()) return 3;
   watch_warden();
   recover();
-  while (!logic_.is_done()) serve();
+  alone_since_ = boot_now();
+  while (!logic_.is_done() && !is_deserted()) serve();
   return 0;
 }
 
@@ -87,8 +93,9 @@ void Launcher::serve() {
   waits.push_back({client_, static_cast<short>(unsent_.empty() ? POLLIN : POLLIN | POLLOUT), 0});
   for (const int adopted : runtime_.descriptors()) waits.push_back({adopted, POLLIN, 0});
   const Instant wake = logic_.next_wake();
-  const std::int64_t wait_ms =
-      wake.is_never() ? -1 : std::clamp<std::int64_t>((wake - boot_now()).us / 1'000 + 1, 0, 60'000);
+  const std::int64_t wait_ms = wake.is_never()
+                                   ? (client_ < 0 ? 60'000 : -1)
+                                   : std::clamp<std::int64_t>((wake - boot_now()).us / 1'000 + 1, 0, 60'000);
   if (::poll(waits.data(), waits.size(), static_cast<int>(wait_ms)) < 0) return;
   // Before the ends are read: if this process has stood still, the warden may have ended what had lost its lease.
   logic_.enforce_lease(boot_now());
@@ -102,13 +109,19 @@ void Launcher::serve() {
   journal_.tidy();
 }
 
+bool Launcher::is_deserted() const {
+  return client_ < 0 && logic_.is_idle() && boot_now() - alone_since_ >= alone_at_most;
+}
+
 void Launcher::take_ended() {
   signalfd_siginfo info{};
   while (::read(signals_, &info, sizeof info) > 0) {
   }
   watch_warden();
-  for (const ProcessRuntime::Ended& ended : runtime_.take_ended())
+  for (const ProcessRuntime::Ended& ended : runtime_.take_ended()) {
     logic_.on_ended(ended.key, ended.status.value_or(LauncherLogic::unknown_status));
+    alone_since_ = boot_now();
+  }
 }
 
 // There is a warden for as long as the launcher runs.
@@ -141,6 +154,7 @@ bool Launcher::is_welcome(int client) const {
 
 void Launcher::drop_client() {
   if (client_ >= 0) ::close(std::exchange(client_, -1));
+  alone_since_ = boot_now();
   reader_ = {};
   unsent_.clear();
 }

@@ -29,8 +29,8 @@ class Launcher : private LauncherPorts {
         journal_(dir_ + "/journal"),
         runtime_(dir_, journal_, open_files),
         logic_(runtime_, *this) {}
-  // Runs until it is told to shut down and no job is left. Returns the process's exit status. 3: another launcher is
-  // running.
+  // Runs until it is told to shut down and no job is left, or until it has had neither job nor agent for ten minutes: the
+  // next agent starts another. Returns the process's exit status. 3: another launcher is running.
   int run();
 
  private:
@@ -38,6 +38,7 @@ class Launcher : private LauncherPorts {
   bool listen();
   void recover();
   void serve();
+  bool is_deserted() const;
   void take_ended();
   void watch_warden();
   void accept_client();
@@ -61,6 +62,7 @@ class Launcher : private LauncherPorts {
   LauncherLogic logic_;
   Warden warden_;
   int listener_ = -1, client_ = -1, signals_ = -1;
+  Instant alone_since_ = Instant::never();  // when an agent was connected or a job ended last
   FrameReader reader_;
   std::string unsent_;
 };

@@ -242,9 +242,11 @@ Instant LauncherLogic::next_wake() const {
   return std::min(wake, fence_ == Fence::open ? lease_until_ : lease_until_ + fence_grace);
 }
 
-bool LauncherLogic::is_done() const {
-  return shutting_down_ && std::none_of(attempts_.begin(), attempts_.end(),
-                                        [](const auto& item) { return item.second.state.state == "running"; });
+bool LauncherLogic::is_idle() const {
+  return std::none_of(attempts_.begin(), attempts_.end(),
+                      [](const auto& item) { return item.second.state.state == "running"; });
 }
+
+bool LauncherLogic::is_done() const { return shutting_down_ && is_idle(); }
 
 }  // namespace sl::agent

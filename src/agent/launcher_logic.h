@@ -59,6 +59,7 @@ class LauncherLogic {
   void settle(Instant now);
   Instant next_wake() const;
 
+  bool is_idle() const;  // nothing runs
   bool is_done() const;  // told to shut down, and nothing runs
   struct Attempt {
     LauncherState state;  // "running" until its end is recorded

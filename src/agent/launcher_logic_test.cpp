@@ -75,6 +75,18 @@ class LauncherLogicTest : public testing::Test {
   Instant now = Instant::at_seconds(100);
 };
 
+// Whether an agent has asked for its end or not: the journal keeps that.
+TEST_F(LauncherLogicTest, is_idle_when_nothing_runs) {
+  EXPECT_TRUE(logic.is_idle());
+  start("1.1.a");
+  settle();
+  EXPECT_FALSE(logic.is_idle());
+  logic.on_ended("1.1.a", 0);
+  settle();
+  EXPECT_TRUE(logic.is_idle());
+  EXPECT_FALSE(logic.is_done()) << "nobody has told it to shut down";
+}
+
 TEST_F(LauncherLogicTest, an_attempt_that_ends_by_a_signal_of_its_user_was_stopped_by_nobody) {
   start("5.1");
   world.take();

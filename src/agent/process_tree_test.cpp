@@ -304,10 +304,11 @@ TEST_P(ProcessTreeTest, folders_of_control_groups_go_with_their_launcher_or_with
   EXPECT_FALSE(std::filesystem::exists(own));
   const pid_t killed = ::fork();
   if (killed == 0) ::_exit(Cgroups::make_folder(GetParam()).make("9.1").empty());
-  int status = 1;
-  ::waitpid(killed, &status, 0);
-  ASSERT_EQ(status, 0);
+  siginfo_t ended{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(killed), &ended, WEXITED | WNOWAIT), 0);
+  ASSERT_EQ(ended.si_status, 0);
   EXPECT_TRUE(exists("schedulearn-" + std::to_string(killed) + "-"));
+  ::waitpid(killed, nullptr, 0);  // only now may any launcher, also of another test, take the folder away
   Cgroups::make_folder(GetParam()).remove_folder();
   EXPECT_FALSE(exists("schedulearn-" + std::to_string(killed) + "-"));
 }

@@ -8,12 +8,19 @@
 
 namespace sl::app {
 
-// Makes the folder with mode 0700 if it is missing. Errors: "data-directory-not-writable", "data-directory-unsafe" (it
-// belongs to another user, or others may write to it).
-Status prepare_data_folder(const std::string& folder);
+enum class Daemon { controller, agent };
 
-// The first line of a token file. Errors: "bad-token-file" (fewer than 16 characters).
-Result<std::string> read_token(const std::string& path);
+// Whether it is not the other daemon's: both keep files of the same names. A folder that both have used is left to them.
+// Error: "data-directory-in-use".
+Status check_use(const std::string& folder, Daemon of);
+
+// Makes the folder with mode 0700 if it is missing. Errors: "data-directory-not-writable", "data-directory-unsafe" (it
+// belongs to another user, or others may write to it), "data-directory-in-use" (as in check_use(), or a controller runs
+// with it).
+Status prepare_data_folder(const std::string& folder, Daemon of);
+
+// The first line of a token file. Errors: "bad-token-file" (missing, unreadable, fewer than 16 characters).
+Result<std::string> read_token(const std::string& path, Daemon of);
 
 // The token in FOLDER/token, made with mode 0600 if it is missing.
 Result<std::string> own_token(const std::string& folder);

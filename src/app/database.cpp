@@ -2,6 +2,7 @@
 #include <boost/json.hpp>
 #include <chrono>
 
+#include "app/data_folder.h"
 #include "app/roles.h"
 #include "store/backup.h"
 
@@ -11,6 +12,7 @@ namespace {
 Result<store::DatabaseReport> carry_out(const cli::DatabaseOptions& options) {
   if (options.verb == "backup") return store::back_up(options.data, options.file);
   if (options.verb == "restore") {
+    if (const Status may = check_use(options.data, Daemon::controller); !may.ok()) return may.error();
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     return store::restore(options.data, options.file,
                           std::chrono::duration_cast<std::chrono::microseconds>(now).count());

@@ -46,9 +46,10 @@ Result<std::map<std::string, std::string>> read_labels(const std::vector<std::st
 
 int agent_role(const cli::AgentOptions& options) {
   agent::AgentSettings settings = agent_settings();
-  const auto token = options.token_file.empty() ? Result<std::string>("") : read_token(options.token_file);
-  if (!token.ok()) return fail(token.error());
-  if (Status ready = prepare_data_folder(options.data); !ready.ok()) return fail(ready.error());
+  if (!options.token_file.empty()) {
+    if (const auto token = read_token(options.token_file, Daemon::agent); !token.ok()) return fail(token.error());
+  }
+  if (Status ready = prepare_data_folder(options.data, Daemon::agent); !ready.ok()) return fail(ready.error());
   net::EventLoop loop;
   settings.controller_url = options.join;
   settings.data_dir = options.data;
@@ -58,7 +59,7 @@ int agent_role(const cli::AgentOptions& options) {
   const auto labels = read_labels(options.labels);
   if (!labels.ok()) return fail(labels.error());
   settings.labels = *labels;
-  settings.token = *token;
+  settings.token = token_in(options.token_file);
   settings.keep = options.keep;
   settings.shell_keep_s = options.shell_keep_s;
   settings.containers = container_settings(options.containers);

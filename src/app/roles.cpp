@@ -34,7 +34,7 @@ Result<std::pair<std::string, std::uint16_t>> parse_listen(const std::string& te
 
 // Beyond loopback every access needs a token that the administrator has chosen.
 Result<std::string> token_of(const cli::ControllerOptions& options, const std::string& address) {
-  if (!options.token_file.empty()) return read_token(options.token_file);
+  if (!options.token_file.empty()) return read_token(options.token_file, Daemon::controller);
   return net::is_loopback(address) ? own_token(options.data) : Result<std::string>(std::string());
 }
 
@@ -54,6 +54,13 @@ std::uint64_t raise_file_limit() {
   return before;
 }
 
+std::function<std::string()> token_in(const std::string& file) {
+  return [file] {
+    const auto token = file.empty() ? Result<std::string>("") : read_token(file, Daemon::agent);
+    return token.ok() ? *token : "";
+  };
+}
+
 agent::AgentSettings agent_settings() {
   agent::AgentSettings settings;
   settings.version = version;
@@ -69,7 +76,7 @@ Result<std::unique_ptr<controller::Controller>> start_controller(net::EventLoop&
                                                                  const cli::ControllerOptions& options) {
   const auto listen = parse_listen(options.listen);
   if (!listen.ok()) return listen.error();
-  if (Status ready = prepare_data_folder(options.data); !ready.ok()) return ready.error();
+  if (Status ready = prepare_data_folder(options.data, Daemon::controller); !ready.ok()) return ready.error();
   const auto token = token_of(options, listen->first);
   if (!token.ok()) return token.error();
   return controller::Controller::start(loop, {.data_dir = options.data,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +20,9 @@ int fail(const Error& error);
 
 // Lets this process open as many files as it may. Returns how many it could open before.
 std::uint64_t raise_file_limit();
+
+// The token in this file, whenever it is asked for; empty: there is none.
+std::function<std::string()> token_in(const std::string& file);
 
 // With what all agents of this program have in common. Raises the limit of open files, but not that of jobs.
 agent::AgentSettings agent_settings();

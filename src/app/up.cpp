@@ -45,10 +45,10 @@ Result<SimulatedServers> parse_simulate(const std::string& text) {
       .hint("schedulearn up --simulate 3x4   three servers with four GPUs each");
 }
 
-// "3 goes back to the queue", "3, 4, 5 and 9 more go back to the queue"
+// "job 3 goes back to the queue", "jobs 3, 4, 5 and 9 more go back to the queue"
 std::string sentence(const std::vector<JobId>& jobs, const char* does, const char* do_together) {
   constexpr std::size_t shown = 8;
-  std::string text;
+  std::string text = jobs.size() == 1 ? "job " : "jobs ";
   for (std::size_t i = 0; i < std::min(jobs.size(), shown); ++i)
     text += fmt::format("{}{}", i == 0 ? "" : i + 1 == jobs.size() ? " and " : ", ", jobs[i].value);
   if (jobs.size() > shown) text += fmt::format(" and {} more", jobs.size() - shown);
@@ -120,7 +120,7 @@ Status Up::start_agents(agent::AgentSettings settings, const SimulatedServers& s
 
 Status Up::start_agent(agent::AgentSettings settings, const std::string& folder) {
   settings.data_dir = folder;
-  if (Status ready = prepare_data_folder(folder); !ready.ok()) return ready;
+  if (Status ready = prepare_data_folder(folder, Daemon::agent); !ready.ok()) return ready;
   auto agent = agent::Agent::start(loop_, settings);
   if (!agent.ok()) return agent.error();
   agents_.push_back(std::move(*agent));
@@ -200,9 +200,7 @@ int up_role(const cli::UpOptions& options) {
   auto controller = start_controller(loop, {options.data, options.listen, options.token_file, options.record, history,
                                             options.snapshot_bytes_max, options.notify_allow});
   if (!controller.ok()) return fail(controller.error());
-  const auto token = options.token_file.empty() ? own_token(options.data) : read_token(options.token_file);
-  if (!token.ok()) return fail(token.error());
-  settings.token = *token;
+  settings.token = token_in(options.token_file.empty() ? options.data + "/token" : options.token_file);
   Up up(loop, options.data, std::move(*controller));
   if (Status started = up.start_agents(std::move(settings), *simulated); !started.ok()) return fail(started.error());
   up.run(options.opens_page);

@@ -18,6 +18,7 @@
 #include "cli/surroundings.h"
 #include "cli/usage.h"
 #include "wire/json.h"
+#include "wire/names.h"
 
 namespace sl::cli {
 namespace {
@@ -55,9 +56,7 @@ Status write_own(const std::string& path, const std::string& text) {
 }
 
 Error not_joined(const std::string& data) {
-  return not_found("not-joined", "this server has joined no cluster with the data in " + data)
-      .hint("schedulearn agent join URL --data " + data)
-      .hint("or name the controller: schedulearn agent run --join URL --data " + data);
+  return not_found("not-joined", "this server has joined no cluster with the data in " + data);
 }
 
 }  // namespace
@@ -75,9 +74,10 @@ void AgentCommands::add_to(CLI::App& app) {
   join->add_option("url", url_, "address of the controller")->required();
   join->add_option("--data", options_.data, "data directory of the agent")->required();
   join->add_option("--name", options_.name, "the server's name (default: that of its token, or the host's)");
-  join->add_option("--token-file", options_.token_file,
-                   "file whose first line is the token that servers add has made, or an admin's (default: it is asked "
-                   "for, or read from standard input, where one is needed)");
+  join->add_option(
+      "--token-file", options_.token_file,
+      "file whose first line is the token that servers add has made, or an admin's; -: standard input (default: "
+      "it is asked for, or read from there, where one is needed)");
   add_run(*agent);
   CLI::App* leave = command_(*agent, "leave", "Take this server out of the cluster, once its agent has been stopped.",
                              "  schedulearn agent leave --data /var/lib/schedulearn-agent\n"
@@ -112,7 +112,18 @@ void AgentCommands::add_run(CLI::App& agent) {
 Result<Context> AgentCommands::admitted(const std::string& url, std::string& secret, std::string& name) const {
   Context context = context_();
   context.url = url, context.socket.clear(), context.recorded.clear();
-  context.use_token(options_.token_file.empty() ? "" : read_secret(options_.token_file));
+  const bool is_typed = options_.token_file == "-";
+  const auto given = is_typed                      ? secret_from("Token for " + url, "")
+                     : options_.token_file.empty() ? Result<std::string>("")
+                                                   : read_token_file(options_.token_file);
+  if (!given.ok())
+    return denied(given.error().code, given.error().message)
+        .hint("an admin makes a token for this server: schedulearn servers add NAME");
+  if (is_typed && given->empty())
+    return denied("bad-token-file", "standard input has no token")
+        .hint("echo TOKEN | schedulearn agent join " + url + " --data DIR --token-file -");
+  if (is_typed) secret = *given;
+  context.use_token(*given);
   auto self = context.get("/api/v1/whoami");
   const bool may_need_one = !self.ok() ? self.error().kind == ErrorKind::denied : text_at(*self, "role") != "admin";
   if (may_need_one && options_.token_file.empty()) {
@@ -122,9 +133,13 @@ Result<Context> AgentCommands::admitted(const std::string& url, std::string& sec
     context.use_token(secret);
     self = context.get("/api/v1/whoami");
   }
+  if (!self.ok() && self.error().kind == ErrorKind::denied)
+    return denied(self.error().code, self.error().message)
+        .hint("an admin makes a token for this server: schedulearn servers add NAME");
   if (!self.ok()) return self.error();
   const std::string role = text_at(*self, "role"), own = text_at(*self, "token");
   if (name.empty()) name = role == "agent" ? own : own_host_name();
+  if (Status good = wire::check_server_name(name); !good.ok()) return good.error();
   if (role == "admin") return context;
   if (role == "agent" && name == own) return context;
   if (role == "agent")
@@ -142,7 +157,8 @@ int AgentCommands::join_cluster() {
   if (!context.ok()) return fail(context.error());
   std::error_code unknown;
   Joined joined{*url, name, ""};
-  if (!options_.token_file.empty()) joined.token_file = fs::absolute(options_.token_file, unknown).string();
+  if (!options_.token_file.empty() && options_.token_file != "-")
+    joined.token_file = fs::absolute(options_.token_file, unknown).string();
   if (!secret.empty()) {
     joined.token_file = kept_token_file(options_.data);
     if (const Status kept = write_own(joined.token_file, secret + "\n"); !kept.ok()) return fail(kept.error());
@@ -160,10 +176,19 @@ int AgentCommands::run() {
   AgentOptions options = options_;
   if (options.join.empty()) {
     const auto joined = joined_with(options.data);
-    if (!joined) return fail(not_joined(options.data));
+    if (!joined)
+      return fail(not_joined(options.data)
+                      .hint("schedulearn agent join URL --data " + options.data)
+                      .hint("or name the controller: schedulearn agent run --join URL --data " + options.data));
     options.join = joined->url;
     if (options.name.empty()) options.name = joined->name;
     if (options.token_file.empty()) options.token_file = joined->token_file;
+  }
+  const auto url = full_url(options.join);
+  if (!url.ok()) return fail(url.error());
+  options.join = *url;
+  if (!options.name.empty()) {
+    if (Status good = wire::check_server_name(options.name); !good.ok()) return fail(good.error());
   }
   return roles_.agent(options);
 }
@@ -173,7 +198,9 @@ int AgentCommands::leave_cluster() {
   std::string name = options_.name;
   if (!options_.data.empty()) {
     const auto joined = joined_with(options_.data);
-    if (!joined) return fail(not_joined(options_.data));
+    if (!joined)
+      return fail(not_joined(options_.data)
+                      .hint("if its agent was started with --join URL: schedulearn agent leave --name NAME --url URL"));
     context.url = joined->url, context.socket.clear(), context.recorded.clear();
     context.use_token(joined->token_file.empty() ? "" : read_secret(joined->token_file));
     if (name.empty()) name = joined->name;

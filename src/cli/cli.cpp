@@ -428,7 +428,11 @@ Context CommandLine::context() const {
     token = flags_of_all_.token;
   } else {
     if (token_file.empty() && token.empty()) token_file = flags_of_all_.token_file;
-    if (!token_file.empty()) token = read_secret(token_file);
+    if (!token_file.empty()) {
+      const auto read = read_token_file(token_file);
+      if (!read.ok()) std::fprintf(stderr, "warning: %s\n", for_terminal(read.error().message).c_str());
+      token = read.ok() ? *read : "";
+    }
   }
   c.use_token(std::move(token));
   c.timeout_s = flags_of_all_.timeout_s;

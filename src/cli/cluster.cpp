@@ -164,7 +164,8 @@ int cluster_status(const Context& context) {
                size_text(value_at(server, "job_files_bytes")), text_at(server, "state_reason", kind_text(server))});
   }
   if (table.empty()) {
-    std::printf("No server has joined. Add this machine:  schedulearn agent run --join %s\n", context.url.c_str());
+    std::printf("No server has joined. Add this machine:  schedulearn agent run --join %s --data DIR\n",
+                context.url.c_str());
     return 1;
   }
   std::fputs(table.text(context).c_str(), stdout);

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "cli/render.h"
 #include "cli/surroundings.h"
 
 namespace sl::cli {
@@ -41,17 +42,14 @@ int DatabaseCommands::run(const char* verb) {
   }
   const auto report = roles_.database(options_);
   if (!report.ok()) return fail(report.error());
-  if (context.as_json) {
-    context.print_json(*report);
-    return 0;
-  }
-  const auto count = [&](const char* key) { return static_cast<long long>(number_at(*report, key)); };
-  std::printf("%s%s is whole: %lld jobs, %lld events, %.1f MB, schema %lld.\n",
+  if (context.is_for_programs()) return context.print_for_programs(*report), 0;
+  const auto count = [&](const char* key) { return static_cast<std::size_t>(number_at(*report, key)); };
+  std::printf("%s%s is whole: %s, %s, %.1f MB, schema %zu.\n",
               options_.verb == "backup"    ? "Wrote a copy. "
               : options_.verb == "restore" ? "Restored. "
                                            : "",
-              text_at(*report, "file").c_str(), count("jobs"), count("events"), number_at(*report, "bytes") * 1e-6,
-              count("schema"));
+              text_at(*report, "file").c_str(), plural(count("jobs"), "job").c_str(),
+              plural(count("events"), "event").c_str(), number_at(*report, "bytes") * 1e-6, count("schema"));
   if (const std::string kept = text_at(*report, "kept"); !kept.empty())
     std::printf("The database that was there before is %s.\n\n  schedulearn controller run --data %s\n", kept.c_str(),
                 options_.data.c_str());

@@ -69,12 +69,19 @@ struct Following {
   std::int64_t job;
   const LogsOptions& options;
   OutputFilter& filter;
-  int attempt = 0;
-  std::int64_t offset = 0;
-  bool has_begun = false;  // at `offset`; else with the lines that were asked for
+  int attempt = 0;          // 0: the latest
+  std::int64_t offset = 0;  // in its output
+  bool has_begun = false;   // at `offset`; else with the lines that were asked for
   bool ended = false;
   bool begins_line = true;  // what comes next
 
+  // The id of an event is "ATTEMPT-OFFSET". Notes the attempt and returns the offset after the event.
+  std::int64_t read_id(const std::string& event_id) {
+    const std::size_t dash = event_id.find('-');
+    if (dash == std::string::npos) return std::atoll(event_id.c_str());  // of an older controller
+    attempt = std::atoi(event_id.c_str());
+    return std::atoll(event_id.c_str() + dash + 1);
+  }
   std::string logs() const {
     return "/api/v1/jobs/" + std::to_string(job) + "/logs?rank=" + std::to_string(options.rank) +
            (attempt > 0 ? "&attempt=" + std::to_string(attempt) : "");
@@ -107,15 +114,16 @@ bool use_event(Following& following, const std::string& event, const std::string
   const auto parsed = wire::parse_json(data);
   if (!parsed.ok()) return true;
   if (event != "closed") following.has_begun = true;
+  const std::int64_t offset = following.read_id(id);
   if (event == "from") {
-    following.offset = std::atoll(id.c_str());
+    following.offset = offset;
   } else if (event == "line") {
-    use_line(following, *parsed, std::atoll(id.c_str()));
-    following.offset = std::atoll(id.c_str());
+    use_line(following, *parsed, offset);
+    following.offset = offset;
   } else if (event == "skip") {
     std::fprintf(stderr, "[... %s of output were dropped here: the limit is exceeded ...]\n",
                  bytes_text(number_at(*parsed, "bytes")).c_str());
-    following.offset = std::atoll(id.c_str());
+    following.offset = offset;
   } else if (event == "gone") {
     std::fprintf(stderr, "[%s]\n", text_at(*parsed, "reason").c_str());
   } else if (event == "attempt") {
@@ -208,14 +216,8 @@ Result<bool> follow_on(Following& following) {
   return false;
 }
 
-// The attempt whose bytes are read must be known: the one that is followed first.
 Result<bool> follow_output(const Context& context, std::int64_t job, const LogsOptions& options, OutputFilter& filter) {
   Following following{context, job, options, filter, options.attempt};
-  if (options.raw && options.attempt == 0) {
-    const Result<json::value> now = context.get("/api/v1/jobs/" + std::to_string(job));
-    if (!now.ok()) return now.error();
-    following.attempt = std::max(1, static_cast<int>(number_at(*now, "attempt")));
-  }
   Result<bool> ended = follow_on(following);
   filter.finish();
   return ended;

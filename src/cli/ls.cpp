@@ -32,10 +32,10 @@ std::string remark(const json::value& job, const std::set<std::string>& absent) 
   if (!progress.is_object() || !value_at(progress, "done").is_number()) return "";
   std::string text = fmt::format("{} {:.10g}", text_at(progress, "unit"), number_at(progress, "done"));
   if (value_at(progress, "total").is_number()) text += fmt::format("/{:.10g}", number_at(progress, "total"));
-  if (value_at(progress, "loss").is_number()) text += fmt::format("  loss {:.3f}", number_at(progress, "loss"));
+  if (value_at(progress, "loss").is_number()) text += "  loss " + figure_text(number_at(progress, "loss"), 3);
   if (value_at(progress, "loss_is_not_finite") == true) text += "  loss not finite";
   if (value_at(progress, "accuracy").is_number())
-    text += fmt::format("  accuracy {:.3f}", number_at(progress, "accuracy"));
+    text += "  accuracy " + figure_text(number_at(progress, "accuracy"), 3);
   return text;
 }
 
@@ -80,7 +80,7 @@ struct JobList {
 
 // Of a group one line tells enough, unless its members are asked for or filtered.
 bool is_grouped(const Context& context, const ListOptions& options) {
-  if (context.as_json || context.quiet) return false;
+  if (context.as_json) return false;
   return !options.members && options.group == 0 && options.state.empty() && options.word.empty() &&
          options.label.empty();
 }

@@ -16,7 +16,7 @@ Cluster   status top gpus events web announce  secret (set ls rm)  notify (add l
 Research  sim (run compare ls show rm)  plot (cdf gantt util queue lines bars regret ahead)
           trace (info import export gen ls)  estimates (losses run-times ranges speeds)  reproduce
 People    login logout whoami  token (ls add rm)  user (ls add set rm)
-System    up  controller (run replay)  agent (run leave)  db (backup check restore)  config (show path get set)
+System    up  controller (run replay)  agent (join run leave)  db (backup check restore)  config (show path get set edit)
           init demo doctor completion man version help
 
 schedulearn COMMAND --help shows examples and every option.

@@ -108,7 +108,15 @@ int PeopleCommands::set_user() const {
 
 int PeopleCommands::remove_user() const {
   const Context context = context_();
-  const auto sure = confirm(context, "remove the user " + name_ + " and revoke all tokens of that user", true);
+  std::string servers;
+  const auto tokens = context.get("/api/v1/tokens?user=" + net::percent_encode(name_));
+  for (const json::value& item : tokens.ok() ? value_at(*tokens, "items").as_array() : json::array()) {
+    if (text_at(item, "role") == "agent") servers += (servers.empty() ? "" : ", ") + text_at(item, "name");
+  }
+  const auto sure = confirm(context,
+                            "remove the user " + name_ + " and revoke all tokens of that user" +
+                                (servers.empty() ? "" : ", also those made for the servers " + servers),
+                            true);
   if (!sure.ok()) return fail(sure.error());
   if (!*sure) return 1;
   return told(context, context.call("DELETE", path_of("users", name_), ""),
@@ -179,7 +187,14 @@ int PeopleCommands::remove_token() const {
     return told(context, context.call("DELETE", path_of("tokens", text_at(item, "id")), ""),
                 "the token " + text_at(item, "name") + " of " + user + " is revoked.");
   }
-  return fail(not_found("token-not-found", user + " has no token " + name_).hint("schedulearn token ls"));
+  Error none = not_found("token-not-found", user + " has no token " + name_).hint("schedulearn token ls");
+  const auto all = context.get("/api/v1/tokens");
+  for (const json::value& item : all.ok() ? value_at(*all, "items").as_array() : json::array()) {
+    const std::string owner = text_at(item, "user");
+    if (text_at(item, "name") == name_ && owner != user)
+      none.hints.push_back("that of " + owner + ": schedulearn token rm " + name_ + " --user " + owner);
+  }
+  return fail(none);
 }
 
 // ---- announcements ----

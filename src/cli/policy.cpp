@@ -159,10 +159,8 @@ int show_policy(const Context& context, const std::string& name) {
       current->is_null() ? catalogue_entry(wanted) : context.get("/api/v1/policies/" + net::percent_encode(wanted));
   if (!policy.ok()) return fail(policy.error());
   const bool in_force = text_at(*current, "name") == text_at(*policy, "name");
-  if (context.as_json) {
-    context.print_json(in_force && name.empty() ? *current : *policy);
-    return 0;
-  }
+  if (context.is_for_programs()) return context.print_for_programs(in_force && name.empty() ? *current : *policy), 0;
+  if (context.quiet) return std::printf("%s\n", text_at(*policy, "name").c_str()), 0;
   std::printf("%s  %s%s\n\n  %s\n  Good for   %s\n  Weak for   %s\n", text_at(*policy, "name").c_str(),
               text_at(*policy, "title").c_str(), in_force ? "  (in force)" : "", text_at(*policy, "summary").c_str(),
               text_at(*policy, "good_for").c_str(), text_at(*policy, "weak_for").c_str());

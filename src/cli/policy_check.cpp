@@ -47,8 +47,14 @@ int check_policy(const Context& context, const std::string& path, const std::vec
   const auto choices = study::choose_policies({path}, parameters, read_policy_file);
   if (!choices.ok()) return fail(choices.error());
   const study::PolicyChoice& choice = choices->front();
+  constexpr int workloads = 20;
   catch_interrupts();
-  const study::PolicyCheck report = study::check_policy(choice, 20, [] { return interrupts() == 0; });
+  const study::PolicyCheck report = study::check_policy(choice, workloads, [] { return interrupts() == 0; });
+  if (interrupts() > 0 && report.broken.empty() && report.workloads < workloads) {
+    std::fprintf(stderr, "interrupted after %zu of %d workloads: nothing is known of the others\n", report.workloads,
+                 workloads);
+    return 130;
+  }
   if (context.is_for_programs()) {
     context.print_for_programs(document_of(choice.name, report));
     return report.broken.empty() ? 0 : 1;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <boost/algorithm/string/replace.hpp>
 #include <clocale>
+#include <cmath>
 #include <ctime>
 #include <cwchar>
 #include <utility>
@@ -338,6 +339,12 @@ std::string gpus_text(const json::value& job) {
 
 std::string plural(std::size_t n, const std::string& word) {
   return fmt::format("{} {}{}", n, word, n == 1 ? "" : "s");
+}
+
+std::string figure_text(double figure, int digits) {
+  const double size = std::abs(figure), least = std::pow(10, -digits);
+  const bool is_usual = figure == 0 || (size >= least && size < 1e6);
+  return is_usual ? fmt::format("{:.{}f}", figure, digits) : fmt::format("{:.3g}", figure);
 }
 
 std::string name_text(const json::value& job) { return visible(text_at(job, "name")); }

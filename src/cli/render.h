@@ -40,6 +40,8 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+// A loss or an accuracy, with so many digits after the point; if that would show nothing of it, in powers of ten.
+std::string figure_text(double figure, int digits);
 // Its name, without what a terminal would obey.
 std::string name_text(const json::value& job);
 // What a job runs, as a shell would read it.

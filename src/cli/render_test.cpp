@@ -21,6 +21,15 @@ TEST(Render, wide_characters_take_two_columns_and_colours_none) {
   EXPECT_EQ(display_width("\xff\xfe"), 2u) << "no UTF-8";
 }
 
+TEST(Render, figures_that_are_small_or_large_are_in_powers_of_ten) {
+  EXPECT_EQ(figure_text(0.71234, 3), "0.712");
+  EXPECT_EQ(figure_text(0, 3), "0.000");
+  EXPECT_EQ(figure_text(-0.001, 3), "-0.001");
+  EXPECT_EQ(figure_text(-1e-5, 3), "-1e-05");
+  EXPECT_EQ(figure_text(3e-4, 4), "0.0003");
+  EXPECT_EQ(figure_text(1e30, 3), "1e+30");
+}
+
 TEST(Render, sentences_name_times_as_the_user_s_clock_shows_them) {
   ::setenv("TZ", "UTC-1", 1);  // an hour before UTC
   ::tzset();

@@ -21,12 +21,14 @@ void list(const ReproduceOptions& options, std::ostream& out) {
   for (const reproduce::Experiment& e : reproduce::experiments()) {
     if (options.json) {
       all.push_back({{"name", e.name}, {"title", e.title}, {"source", e.source}, {"seeds", e.seeds}});
+    } else if (options.quiet) {
+      out << e.name << '\n';
     } else {
       out << fmt::format("  {:<24}  {}\n  {:<24}  {}\n", e.name, e.title, "", e.source);
     }
   }
   if (options.json) out << wire::json_text(list_of(std::move(all))) << '\n';
-  if (!options.json)
+  if (!options.json && !options.quiet)
     out << "\n  schedulearn reproduce NAME   one of them\n  schedulearn reproduce all    all, and report.html\n";
 }
 
@@ -87,7 +89,7 @@ Result<bool> run_reproduce(const ReproduceOptions& options, std::ostream& out, s
   std::vector<reproduce::Done> all;
   for (const reproduce::Experiment* experiment : *experiments_to_run) {
     if (options.interrupted()) return false;
-    if (!options.quiet && experiments_to_run->size() > 1) progress << experiment->name << " ..." << std::endl;
+    if (options.shows_progress && experiments_to_run->size() > 1) progress << experiment->name << " ..." << std::endl;
     Result<reproduce::Done> done = run_one(*experiment, options);
     if (!done.ok()) return done.error();
     if (!options.json) out << reproduce::table(*done) << "\n";

@@ -16,7 +16,8 @@ struct ReproduceOptions {
   std::optional<int> seeds;           // nothing: each experiment's own number
   std::string trace;                  // for those that take one; empty: generated
   bool json = false;
-  bool quiet = false;
+  bool quiet = false;  // print only names
+  bool shows_progress = true;
   std::string command;                                       // as typed, for the files' origin
   std::function<bool()> interrupted = [] { return false; };  // called between experiments
 };

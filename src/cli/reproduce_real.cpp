@@ -84,8 +84,7 @@ Status measure(const Context& context, const RealOptions& options) {
 
 int reproduce_real(const Context& context, const RealOptions& options) {
   const Status done = measure(context, options);
-  if (done.ok()) return 0;
-  return done.error().code == "interrupted" ? (fail(done.error()), 130) : fail(done.error());
+  return done.ok() ? 0 : fail(done.error());
 }
 
 }  // namespace sl::cli

@@ -111,7 +111,7 @@ void Research::add_simulation(CLI::App& parent, const std::string& name, const s
       ->required();
   c->add_option("--param", parameters_, "[POLICY.]NAME=VALUE; several values, one run per value: knob=4,8");
   c->add_option("--switch", options.switches,
-                "TIME=POLICY: switch to this policy this long after the first submission");
+                "TIME=POLICY[:NAME=VALUE,...]: switch to this policy this long after the first submission");
 
   c->add_option("--seed,--seeds", options.seeds, "1..10: one run per seed, with 95 % intervals");
   c->add_option("--jobs", options.job_counts,
@@ -366,6 +366,7 @@ void Research::add_trace_commands(CLI::App& app) {
                "  schedulearn trace ls --uploaded\n",
                [this] {
                  if (lists_uploaded_) return list_uploaded_traces(context_());
+                 trace_.quiet = context_().quiet;
                  return say(trace_.json, [this](std::ostream& out) { return trace_list(trace_, {out, std::cerr}); });
                });
   CLI::Option* workload = list->add_option("workload", trace_.source, "show the parameters of this one");
@@ -391,7 +392,8 @@ int Research::reproduce_published() {
     return reproduce_real(context_(), options);
   }
   ReproduceOptions options = reproduce_;
-  options.quiet = context_().quiet || !context_().interactive;
+  options.quiet = context_().quiet;
+  options.shows_progress = !options.quiet && context_().interactive;
   options.command = typed_;
   options.interrupted = [] { return interrupts() > 0; };
   catch_interrupts();

@@ -65,7 +65,10 @@ int remove_secret(const Context& context, const std::string& name) {
   const auto removed = context.call("DELETE", path_of_secret(name), "");
   if (!removed.ok()) return fail(removed.error());
   if (context.as_json) return context.print_json(*removed), 0;
-  if (!context.quiet) std::printf("secret %s is removed; jobs that name it do not start any more\n", name.c_str());
+  if (!context.quiet)
+    std::printf(
+        "secret %s is removed; jobs that name it do not start any more, and channels that use it send nothing\n",
+        name.c_str());
   return 0;
 }
 

@@ -80,9 +80,9 @@ int add_server(const Context& context, const std::string& name, const std::strin
       name.c_str(), ends.empty() ? "until it is revoked" : ("until " + clock_text(ends)).c_str(), name.c_str());
   if (is_loopback)
     std::printf(
-        "Other machines reach this controller only if it listens beyond loopback:\n"
-        "  schedulearn controller run --listen 0.0.0.0:5000 --token-file TOKEN\n"
-        "  schedulearn servers add %s --join http://HOST:5000\n",
+        "For another machine, name the address at which it reaches this controller:\n"
+        "  schedulearn servers add %s --join http://HOST:5000\n"
+        "which must listen there: schedulearn controller run --data DIR --listen 0.0.0.0:5000 --token-file TOKEN\n",
         name.c_str());
   return 0;
 }

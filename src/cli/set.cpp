@@ -98,7 +98,7 @@ Result<SetCommand::Request> SetCommand::request() const {
 
 int SetCommand::set() const {
   const Context context = context_();
-  const Result<Request> request = this->request();
+  Result<Request> request = this->request();
   if (!request.ok()) return fail(request.error());
   if (request->body.empty())
     return fail(invalid("nothing-to-change", "say what to change")
@@ -106,6 +106,13 @@ int SetCommand::set() const {
                     .hint("schedulearn set --help"));
   const auto ids = select_jobs(context, selectors_);
   if (!ids.ok()) return fail(ids.error());
+  if (json::value* before = request->body.if_contains("before"); before && before->is_string()) {
+    const auto found = select_jobs(context, {std::string(before->as_string())});
+    if (!found.ok()) return fail(found.error());
+    if (found->size() != 1)
+      return fail(invalid("one-job", "--before names one job").hint("schedulearn set 7 --before 5"));
+    *before = found->front();
+  }
   int status = 0;
   for (const std::int64_t id : *ids) {
     const std::string path = fmt::format("/api/v1/jobs/{}{}", id, dry_run_ ? "?dry_run=true" : "");
@@ -139,7 +146,7 @@ void SetCommand::add_to(CLI::App& app) {
   };
   value("--priority", "priority", "higher is served first, under policies that heed it");
   value("--before", "before",
-        "served right before this job; jobs in front of it get higher priorities if they need them");
+        "served right before this job, by number or name; jobs in front of it get higher priorities if they need them");
   value("--gpus", "gpus", "2, or 1..4; only while the job waits");
   value("--servers", "servers", "its GPUs may be on so many servers; only while the job waits");
   value("--max-running", "max_running", "of an array: as many of its members at once; 0: any number");

@@ -55,6 +55,10 @@ class ShellClient {
 
   int run() {
     serve();
+    if (has_begun_ && failure_ && failure_->code == "job-not-running") {
+      std::fprintf(stderr, "\r\njob %lld has ended, and its shells with it\n", static_cast<long long>(job_));
+      return wire::exit_status(*failure_);
+    }
     if (failure_) return fail(*failure_);
     if (has_left_) say_how_to_come_back("the shell");
     return status_;
@@ -126,7 +130,7 @@ class ShellClient {
     if (has_ended_) return stop(static_cast<int>(number_at(message, "exit_code")));
     if (type != "attached") return;
     session_ = static_cast<int>(number_at(message, "session"));
-    retries_ = 0;
+    if (std::exchange(retries_, 0) > 0) std::fputs("\r\nconnected again\r\n", stderr);
     if (!unsent_.empty()) socket_->send_binary(std::exchange(unsent_, ""));
     if (!std::exchange(has_begun_, true)) begin(value_at(message, "is_new") == json::value(true));
   }
@@ -149,7 +153,8 @@ class ShellClient {
     retry();
   }
   void retry() {
-    if (retries_++ == 0) std::fprintf(stderr, "\r\nthe connection is lost; trying again (Ctrl-C leaves)\r\n");
+    if (++retries_ == 2)  // not if it is back at once, or the job has ended
+      std::fprintf(stderr, "\r\nthe connection is lost; trying again (Ctrl-C leaves)\r\n");
     if (!has_begun_ || retries_ > retries_max)
       return stop_with(
           unavailable("controller-unreachable", fmt::format("the connection to shell {} is lost", session_))
@@ -173,7 +178,7 @@ class ShellClient {
     if (count <= 0) {
       has_input_ended_ = true;
       input_.reset();
-      bytes = end_of_input;
+      return end_input();
     } else {
       bytes.resize(static_cast<std::size_t>(count));
     }
@@ -185,6 +190,12 @@ class ShellClient {
     socket_->send_binary(std::move(bytes));
     if (socket_->unsent_bytes() > unsent_bytes_max) input_.reset();  // until it has been sent
     if (!input_ && !can_wait_for(0) && socket_->unsent_bytes() <= unsent_bytes_max) read_input();
+  }
+  // Again and again: what reads may have thrown away what was typed before it was ready, as shells do.
+  void end_input() {
+    if (is_over_) return;
+    if (socket_) socket_->send_binary(std::string(1, end_of_input));
+    ending_ = loop_.after(Duration::seconds(1), [this] { end_input(); });
   }
   // Typed while the connection is lost.
   void keep(const std::string& bytes) {
@@ -229,7 +240,7 @@ class ShellClient {
   std::shared_ptr<net::WebSocket> socket_;
   std::unique_ptr<RawTerminal> terminal_;
   std::shared_ptr<net::EventLoop::Watch> input_;
-  std::shared_ptr<net::EventLoop::Timer> retrying_, reading_;
+  std::shared_ptr<net::EventLoop::Timer> retrying_, reading_, ending_;
   std::optional<Error> failure_;
   std::string unsent_;
   int status_ = 0, retries_ = 0;

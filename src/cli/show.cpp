@@ -325,7 +325,7 @@ void show(const Context& context, const json::value& job) {
     }
     for (const char* figure : {"loss", "accuracy"}) {
       if (value_at(progress, figure).is_number())
-        text += fmt::format("{}{} {:.4f}", text.empty() ? "" : ", ", figure, number_at(progress, figure));
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", figure, figure_text(number_at(progress, figure), 4));
     }
     if (value_at(progress, "loss_is_not_finite") == true)
       text += text.empty() ? "loss not finite" : ", loss not finite";

@@ -36,6 +36,8 @@ trace::TraceOptions trace_options(const SimulationOptions& options, const sim::C
 
 Status add_runs(const SimulationOptions& options, study::ExperimentSettings& settings) {
   auto policies = study::choose_policies(options.policies, options.parameters, options.read_policy);
+  if (!policies.ok() && policies.error().code == "unknown-parameter" && !options.switches.empty())
+    return Error(policies.error()).hint("of a policy that --switch names: --switch TIME=POLICY:NAME=VALUE");
   if (!policies.ok()) return policies.error();
   settings.policies = std::move(*policies);
   const auto seeds = study::parse_numbers(options.seeds, "--seeds");

@@ -48,7 +48,7 @@ void SubmitCommands::add(CLI::App& app, const std::string& name, bool run) {
                            SubmitOptions options = submit_;
                            options.command = words_;
                            for (const auto& [key, text] : flags_) {
-                             if (!text.empty()) options.keys[key] = text;
+                             if (!text.empty() || key == empty_key_) options.keys[key] = text;
                            }
                            if (run) options.follow = options.wait = options.cancel_on_interrupt = true;
                            const Context asked = context_();
@@ -83,7 +83,14 @@ void SubmitCommands::add(CLI::App& app, const std::string& name, bool run) {
   key("--deadline", "time.deadline", "by when it should have ended, from its submission on: 8h (some policies: edf)");
   key("--priority", "priority", "higher goes first");
   key("--weight", "weight", "your share relative to other users' (1)");
-  key("--checkpoint-dir", "checkpoint.dir", "where the job saves its state, so that it can be stopped and resumed");
+  c->add_option_function<std::string>(
+      "--checkpoint-dir",
+      [this](const std::string& dir) {
+        constexpr const char* key_of_dir = "checkpoint.dir";
+        if (dir.empty()) empty_key_ = key_of_dir;
+        flags_[key_of_dir] = dir;
+      },
+      "where the job saves its state, so that it can be stopped and resumed; '': a folder of its own");
   key("--checkpoint-signal", "checkpoint.signal", "signal that asks the job to save its state (TERM)");
   key("--grace", "checkpoint.grace", "how long it may take to save");
   key("--checkpoint-every", "checkpoint.every", "how often it is to save by itself, which it is told: 10m");

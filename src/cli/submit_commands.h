@@ -22,6 +22,7 @@ class SubmitCommands : CommandGroup {
 
   const std::vector<std::string>& words_;
   SubmitOptions submit_;
+  std::string empty_key_;  // of flags_, the one that is given with an empty value, which means something
   std::map<std::string, std::string> flags_;
 };
 

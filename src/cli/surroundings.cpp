@@ -3,7 +3,9 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 
 namespace sl::cli {
@@ -17,6 +19,14 @@ std::string own_host_name() {
   char name[256] = {};
   ::gethostname(name, sizeof name - 1);
   return name;
+}
+
+Result<std::string> read_token_file(const std::string& path) {
+  std::string token = read_secret(path);
+  if (!token.empty()) return token;
+  const bool is_there = ::access(path.c_str(), R_OK) == 0;
+  return invalid("bad-token-file", is_there ? "the token file " + path + " has no first line"
+                                            : "cannot read the token file " + path + ": " + std::strerror(errno));
 }
 
 std::string read_secret(const std::string& path) {

@@ -257,6 +257,7 @@ class Top {
     if (context_.socket.empty()) words.insert(words.begin(), {"--url", context_.url});
     words.insert(words.begin(), "schedulearn");
     screen_.leave_for([&] {
+      if (std::ranges::find(words, "-f") != words.end()) std::fputs("Ctrl-C goes back.\n\n", stderr);
       std::vector<char*> argv;
       for (std::string& word : words) argv.push_back(word.data());
       argv.push_back(nullptr);

@@ -23,13 +23,14 @@ int status_of_job(const json::value& job) {
 std::string ending_text(const Context& context, const json::value& job) {
   std::string text = fmt::format("{}  job {} {}", state_text(context, text_at(job, "state")),
                                  static_cast<std::int64_t>(number_at(job, "id")), name_text(job));
-  if (value_at(job, "started_at").is_string()) text += "  ran " + duration_text(number_at(job, "run_s"));
+  if (value_at(job, "started_at").is_string() && !value_at(job, "members").is_object())
+    text += "  ran " + duration_text(number_at(job, "run_s"));
   for (const std::string& why :
        {text_at(value_at(job, "failure"), "message"), text_at(value_at(job, "reason"), "text")})
     if (!why.empty()) text += "  " + why;
   if (value_at(value_at(job, "progress"), "loss_is_not_finite") == true) text += "  loss not finite";
   const json::value& accuracy = value_at(value_at(job, "progress"), "accuracy");
-  if (accuracy.is_number()) text += fmt::format("  accuracy {:.3f}", accuracy.to_number<double>());
+  if (accuracy.is_number()) text += "  accuracy " + figure_text(accuracy.to_number<double>(), 3);
   return text;
 }
 
@@ -44,8 +45,11 @@ int wait_jobs(const Context& context, const WaitOptions& options) {
       const Result<json::value> job = context.get("/api/v1/jobs/" + std::to_string(id));
       if (!job.ok() && (job.error().kind != ErrorKind::unavailable || ++failures > 60)) return fail(job.error());
       if (job.ok() && value_at(*job, "finished_at").is_string()) {
-        context.as_json ? context.print_json(*job)
-                        : static_cast<void>(std::fprintf(stderr, "%s\n", ending_text(context, *job).c_str()));
+        if (context.is_for_programs()) {
+          context.print_for_programs(*job);
+        } else if (!context.quiet) {
+          std::fprintf(stderr, "%s\n", ending_text(context, *job).c_str());
+        }
         if (const int code = status_of_job(*job); code != 0) status = ids->size() == 1 ? code : 1;
         break;
       }

@@ -140,6 +140,21 @@ TEST_F(Folder, a_socket_that_may_not_be_used_is_found_and_named) {
 
 // ---- pulling ----
 
+TEST_F(Folder, an_engine_says_what_it_is_in_a_header) {
+  const auto of = [this](const std::string& server) {
+    FakeEngine fake(in("socket"), {"HTTP/1.1 200 OK\r\n" + server + "Content-Length: 2\r\n\r\nOK"});
+    const Result<std::string> version = Engine(in("socket")).version();
+    EXPECT_TRUE(fake.last_request().starts_with("GET /v1.41/_ping ")) << fake.last_request();
+    ::unlink(in("socket").c_str());
+    return version.ok() ? *version : version.error().message;
+  };
+  EXPECT_EQ(of("Server: Libpod/4.3.1 (linux)\r\n"), "podman 4.3.1");
+  EXPECT_EQ(of("server: Docker/20.10.24+dfsg1 (linux)\r\n"), "docker 20.10.24+dfsg1");
+  EXPECT_EQ(of("Server: Docker/25\r\n"), "docker 25");
+  EXPECT_EQ(of("Server: something\r\n"), "docker");
+  EXPECT_EQ(of(""), "docker");
+}
+
 TEST_F(Folder, an_image_is_fetched_with_the_credentials_that_are_given) {
   FakeEngine fake(in("socket"), {answer("200 OK", R"({"status":"done"})")});
   const Status pulled = Engine(in("socket")).pull("registry.lab:5000/net:1", "c2VjcmV0", [](const PullProgress&) {});
@@ -287,6 +302,23 @@ TEST_F(Folders, a_path_that_an_engine_may_take_for_more_than_a_path_is_refused_a
   }
   EXPECT_FALSE(
       resolve({{in("allowed"), "/inside,source=/root", true, false, "mounts"}}, {in("allowed")}, account).ok());
+}
+
+TEST_F(Folders, one_that_is_named_twice_for_a_place_is_mounted_once_and_two_for_a_place_are_refused) {
+  const NamedFolder read{in("allowed/data"), "/data", false, false, "mounts"};
+  const NamedFolder written{in("allowed/./data/"), "/data/", true, false, "workdir"};
+  const auto once = resolve({read, written}, {in("allowed")}, account);
+  ASSERT_TRUE(once.ok()) << once.error().message;
+  ASSERT_EQ(once->size(), 1U);
+  EXPECT_EQ(once->at(0).to, "/data");
+  EXPECT_TRUE(once->at(0).writable);
+  NamedFolder other = written;
+  other.from = in("allowed");
+  const auto two = resolve({read, other}, {in("allowed")}, account);
+  ASSERT_FALSE(two.ok());
+  EXPECT_EQ(two.error().code, "setup");
+  EXPECT_EQ(two.error().message,
+            "workdir: " + in("allowed/data") + " and " + in("allowed") + " are both to be mounted at /data");
 }
 
 TEST_F(Folders, a_folder_behind_one_that_the_user_cannot_enter_is_out_of_reach) {

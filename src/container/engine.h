@@ -110,6 +110,7 @@ class Engine {
   struct Answer {
     int status = 0;
     std::string body;
+    std::string server;  // which program answers
   };
   Result<Answer> call(const std::string& method, const std::string& target, const std::string& body = "") const;
   // What it answers, if it is content.

@@ -51,6 +51,13 @@ Result<std::string> real_path_for(const Account& account, const std::string& pat
   return invalid("setup", std::strerror(child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : EAGAIN));
 }
 
+// Without "." and "..", slashes that say nothing, and one at the end: engines compare texts.
+std::string plain(const std::string& path) {
+  std::string text = std::filesystem::path(path).lexically_normal().string();
+  while (text.size() > 1 && text.back() == '/') text.pop_back();
+  return text;
+}
+
 bool is_in(const std::string& path, std::string folder) {
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
   return !folder.empty() && (path == folder || path.starts_with(folder == "/" ? folder : folder + "/"));
@@ -120,7 +127,7 @@ Result<std::vector<Bind>> resolve(const std::vector<NamedFolder>& folders, const
   std::vector<Bind> binds;
   for (const NamedFolder& folder : folders) {
     const std::string named = folder.from[0] == '~' ? account.home + folder.from.substr(1) : folder.from;
-    const std::string to = folder.to[0] == '~' ? account.home + folder.to.substr(1) : folder.to;
+    const std::string to = plain(folder.to[0] == '~' ? account.home + folder.to.substr(1) : folder.to);
     const auto covers = [&](const Bind& bind) {
       return bind.from == bind.to && bind.writable && is_in(named, bind.from);
     };
@@ -136,7 +143,14 @@ Result<std::vector<Bind>> resolve(const std::vector<NamedFolder>& folders, const
     for (const std::string& path : {*real, to}) {
       if (Status status = check_mountable(folder.key, path); !status.ok()) return status.error();
     }
-    binds.push_back({*real, to, folder.writable});
+    const auto there = std::ranges::find(binds, to, &Bind::to);
+    if (there == binds.end()) {
+      binds.push_back({*real, to, folder.writable});
+    } else if (there->from == *real) {
+      there->writable |= folder.writable;
+    } else {
+      return invalid("setup", fmt::format("{}: {} and {} are both to be mounted at {}", folder.key, there->from, *real, to));
+    }
   }
   return binds;
 }

@@ -29,8 +29,9 @@ struct Bind {
 // Whether a path can be mounted by every engine: Podman writes all mounts as text, in which a comma in the path of one
 // begins another option, such as `source=/`. Error ("setup"): no; it names `key` and the path.
 Status check_mountable(const std::string& key, const std::string& path);
-// What to mount for the folders that a job names; errors ("setup") say which is not to be had. What lies in one that is
-// mounted at the same place is left out.
+// What to mount for the folders that a job names; errors ("setup") say which is not to be had, or that two are to be
+// mounted at the same path. A checkpoint folder that lies in one that is mounted at the same place is left out; the same
+// folder twice at one path is mounted once, writable if either is.
 Result<std::vector<Bind>> resolve(const std::vector<NamedFolder>& folders, const std::vector<std::string>& allowed,
                                   const Account& account);
 // Makes what is in ours, and belongs to us, the account's. Nothing outside is touched, wherever links lead.

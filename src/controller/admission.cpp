@@ -134,7 +134,7 @@ const std::string& Admission::name_of(uid_t user) {
 Status may_act_for(const Identity& identity, const std::string& user) {
   if (identity.is_admin() || identity.user == user) return {};
   return denied("not-your-name", identity.user + " may not act for " + user)
-      .hint("leave out the user: it is the one who sends the request");
+      .hint("only " + user + " and admins may do this; in a request of your own, leave out the user");
 }
 
 }  // namespace sl::controller

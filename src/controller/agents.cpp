@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "wire/names.h"
+
 namespace sl::controller {
 
 Agent* Agents::by_server(const std::string& name) {
@@ -19,8 +21,7 @@ Agent* Agents::by_session(SessionId session) {
 Status Agents::check_free(const std::string& name) const {
   const Agent* agent = by_server(name);
   if (!agent || agent->session == 0) return {};
-  return conflict("server-name-taken", "another agent is connected as server " + name)
-      .hint("choose another name: schedulearn agent run --name OTHER");
+  return conflict("server-name-taken", "another agent is connected as server " + name).hint("choose another name");
 }
 
 Result<Agent*> Agents::open(SessionId session, wire::Hello hello, Instant now) {
@@ -32,7 +33,7 @@ Result<Agent*> Agents::open(SessionId session, wire::Hello hello, Instant now) {
                     "{}): install the same version on both and start the agent again; its jobs run on",
                     hello.server, is_older ? "an older" : "a newer", hello.protocol, wire::agent_protocol_version));
   }
-  if (hello.server.empty()) return invalid("server-name", "the agent gives no server name");
+  if (Status named = wire::check_server_name(hello.server); !named.ok()) return named.error();
   Agent& agent = by_name_[hello.server];
   const bool is_other = !agent.agent_id.empty() && agent.agent_id != hello.agent_id;
   if (Status free = check_free(hello.server); is_other && !free.ok()) return free.error();
@@ -44,9 +45,14 @@ Result<Agent*> Agents::open(SessionId session, wire::Hello hello, Instant now) {
   agent.last_contact = now;
   agent.orders_sent = agent.reports_seen = 0;
   agent.lease_over = false;
+  agent.refused.clear();
   by_session_[session] = hello.server;
   agent.hello = std::move(hello);
   return &agent;
+}
+
+void Agents::note_refusal(const std::string& name, const std::string& why, Instant now) {
+  if (Agent* agent = by_server(name); agent && agent->session == 0) agent->refused = why, agent->refused_at = now;
 }
 
 std::string Agents::close(SessionId session) {

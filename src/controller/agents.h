@@ -21,6 +21,8 @@ struct Agent {
   std::optional<std::int64_t> job_files_bytes, disk_free_bytes;  // empty: it has not measured them yet
   Instant last_contact;
   std::int64_t orders_sent = 0, reports_seen = 0;  // in this session
+  std::string refused;  // why the agent that called at `refused_at` may not join, while none is connected
+  Instant refused_at;
   bool lease_over = false;  // it has been away for so long that everything that had to end with its lease has ended
 };
 
@@ -34,6 +36,8 @@ class Agents {
   Status check_free(const std::string& name) const;
   // Takes the session for its server. An error if another live agent has that name.
   Result<Agent*> open(SessionId session, wire::Hello hello, Instant now);
+  // An agent that calls as this server may not join.
+  void note_refusal(const std::string& name, const std::string& why, Instant now);
   // Returns the server's name, empty if the session had not said hello.
   std::string close(SessionId session);
   // A server known from before the restart whose agent has not connected yet.

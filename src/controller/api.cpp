@@ -78,8 +78,7 @@ std::string hash_of(std::string_view text) {
 }
 
 Status Api::expect_json(const Call& call, const char* what) {
-  const auto type = call.request.header("content-type");
-  if (type && type->starts_with("application/json")) return {};
+  if (call.request.has_media_type("application/json")) return {};
   return invalid("media-type", std::string(what) + " is JSON: Content-Type: application/json");
 }
 
@@ -235,7 +234,7 @@ void Api::metrics(Call call) {
 void Api::create_job(Call call) { submit(std::move(call), false); }
 
 void Api::submit(Call call, bool legacy) {
-  const bool is_toml = call.request.header("content-type").value_or("").starts_with("application/toml");
+  const bool is_toml = call.request.has_media_type("application/toml");
   if (const Status json = is_toml ? Status() : expect_json(call, "a submission"); !json.ok())
     return call.fail(json.error());
   Result<wire::JobSpec> spec = (is_toml ? wire::parse_job_toml : wire::parse_job_json)(call.request.body, "/");

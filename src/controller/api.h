@@ -351,6 +351,7 @@ class Api {
   void begin_follow(const Call& call, const JobEntry& entry, bool is_text);
   void follow_on(const std::shared_ptr<Follow>& follow);
   void begin_at_tail(const std::shared_ptr<Follow>& follow, const Output& output);
+  void follow_next(const std::shared_ptr<Follow>& follow, const JobEntry& entry);
   void wait_for_reader(const std::shared_ptr<Follow>& follow);
   void give_up_stalled(Instant now);
   static void skip(Follow& follow, std::int64_t to);

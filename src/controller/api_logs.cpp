@@ -1,5 +1,5 @@
-// Output over REST: whole, a range of bytes, or followed as events. The id of an event is the offset after it, so that
-// a client that reconnects with Last-Event-ID misses nothing and gets nothing twice.
+// Output over REST: whole, a range of bytes, or followed as events. The id of an event is the attempt and the offset after
+// it, so that a client that reconnects with Last-Event-ID misses nothing and gets nothing twice.
 //
 // A reader costs one piece, however long the output is and however slowly it reads: the next piece is fetched when the
 // reader has read the previous one.
@@ -62,10 +62,19 @@ struct Api::Follow {
   bool with_times = false;       // each line says when it was written
   OutputClock written;
 
-  void send(std::string_view event, std::int64_t id, const json::value& data) const {
+  // `at`: the offset after it in the attempt's output.
+  void send(std::string_view event, std::int64_t at, const json::value& data) const {
     if (is_text && event != "line") return;
     if (is_text) return stream->write(std::string(data.at("x").as_string()) + (data.at("nl").as_bool() ? "\n" : ""));
-    stream->write(fmt::format("id: {}\nevent: {}\ndata: {}\n\n", id, event, wire::json_text(data)));
+    stream->write(fmt::format("id: {}-{}\nevent: {}\ndata: {}\n\n", attempt, at, event, wire::json_text(data)));
+  }
+  // An event's id, or the offset alone, in the attempt that was asked for. Anything else is ignored.
+  void continue_after(std::string_view event_id) {
+    const std::size_t dash = event_id.find('-');
+    const bool has_attempt = dash != event_id.npos;
+    if (const auto last = parse_whole_number(has_attempt ? event_id.substr(dash + 1) : event_id)) offset = *last;
+    const auto number = parse_whole_number(has_attempt ? event_id.substr(0, dash) : "");
+    if (number && *number > 0 && *number <= std::numeric_limits<int>::max()) attempt = static_cast<int>(*number);
   }
   // A line, or a part of one, from `begin` on of what is held.
   void send_line(std::size_t begin, std::size_t length, bool is_complete) const {
@@ -73,6 +82,13 @@ struct Api::Follow {
     json::object line{{"x", wire::as_utf8(std::string_view(held).substr(begin, length))}, {"nl", is_complete}};
     if (with_times) line["t"] = wire::to_value(written.at(at));
     send("line", at + static_cast<std::int64_t>(length) + (is_complete ? 1 : 0), line);
+  }
+  // What is held of a line that does not go on.
+  void send_rest() {
+    if (held.empty()) return;
+    send_line(0, held.size(), false);
+    offset += static_cast<std::int64_t>(held.size());
+    held.clear();
   }
   void say_alive() const {
     if (!is_text) stream->write(": alive\n\n");
@@ -250,15 +266,16 @@ void Api::begin_follow(const Call& call, const JobEntry& entry, bool is_text) {
   if (!offset.ok()) return call.fail(offset.error());
   const auto rank = call.number("rank", 0, 0, std::numeric_limits<int>::max());
   if (!rank.ok()) return call.fail(rank.error());
-  const int known = *attempt > 0 ? static_cast<int>(*attempt) : entry.row.attempt;
-  if (*rank > 0 && known > 0 && output_of(entry, known, static_cast<int>(*rank)).server.empty())
-    return call.fail(no_such_rank(entry, known));
   const auto tail = call.number("tail", -1, 0, no_limit);
   if (!tail.ok()) return call.fail(tail.error());
   if (!call.request.header("last-event-id")) follow->tail = *tail;
   follow->rank = static_cast<int>(*rank);
   follow->attempt = static_cast<int>(*attempt);
-  follow->offset = parse_whole_number(call.request.header("last-event-id").value_or("")).value_or(*offset);
+  follow->offset = *offset;
+  if (const auto last = call.request.header("last-event-id")) follow->continue_after(*last);
+  const int known = follow->attempt > 0 ? follow->attempt : entry.row.attempt;
+  if (*rank > 0 && known > 0 && output_of(entry, known, follow->rank).server.empty())
+    return call.fail(no_such_rank(entry, known));
   follow->stream =
       call.reply->stream({200, "text/event-stream", {{"Cache-Control", "no-store"}}, is_text ? "" : ": follow\n\n"});
   end_with_identity(call, follow->stream, !is_text);
@@ -281,10 +298,14 @@ void Api::follow_on(const std::shared_ptr<Follow>& follow) {
   if (logic_.core().group_of_member_to_come(follow->job).valid()) return idle_follows_.push_back(follow);
   const JobEntry* entry = followed(follow, [this, follow] { follow_on(follow); });
   if (!entry) return;
-  if (follow->attempt == 0) follow->attempt = entry->row.attempt;
+  if (follow->attempt == 0 && entry->row.attempt > 0) {
+    follow->attempt = entry->row.attempt;
+    if (follow->tail < 0) follow->send("from", follow->offset, json::object{});  // a reader that comes back says which
+  }
   const bool over = entry->row.finished_us.has_value();
   Output output = output_of(*entry, follow->attempt, follow->rank);
   output.with_times = follow->with_times;
+  if (output.server.empty() && entry->row.attempt > follow->attempt) return follow_next(follow, *entry);
   if (follow->attempt == 0 || output.server.empty() || entry->row.state == "starting") {  // nothing runs yet
     if (!over) return idle_follows_.push_back(follow);
     follow->send("end", follow->offset, json::object{{"state", entry->row.state}});
@@ -331,6 +352,11 @@ void Api::follow_piece(const std::shared_ptr<Follow>& follow, Result<LogPiece> p
     follow->send("end", follow->offset, json::object{{"state", entry->row.state}});
     return follow->stream->close();
   }
+  if (!piece.ok() && piece.error().kind == ErrorKind::not_found && entry->row.attempt > follow->attempt) {
+    follow->send_rest();
+    follow->send("gone", follow->offset, json::object{{"reason", piece.error().message}});
+    return follow_next(follow, *entry);
+  }
   if (!piece.ok()) return idle_follows_.push_back(follow);  // the server has gone: check again when something changes
   const std::int64_t expected = follow->offset + static_cast<std::int64_t>(follow->held.size());
   if (piece->offset > expected) skip(*follow, piece->offset);
@@ -350,18 +376,23 @@ void Api::follow_piece(const std::shared_ptr<Follow>& follow, Result<LogPiece> p
   if (piece->ended) {
     if (!entry->row.finished_us && entry->row.attempt == follow->attempt)
       return idle_follows_.push_back(follow);  // its end will be known soon
-    if (entry->row.attempt > follow->attempt) {
-      follow->send("attempt", 0, json::object{{"attempt", entry->row.attempt}});
-      follow->attempt = entry->row.attempt;
-      follow->offset = 0;
-      follow->written.restart();
-      return follow_on(follow);
-    }
+    if (entry->row.attempt > follow->attempt) return follow_next(follow, *entry);
     follow->send("end", follow->offset, json::object{{"state", entry->row.state}});
     return follow->stream->close();
   }
   if (stalled) follow->say_alive();
   follow->stream->unsent_bytes() > 0 ? wait_for_reader(follow) : follow_on(follow);
+}
+
+// The next attempt that ran, or the latest one.
+void Api::follow_next(const std::shared_ptr<Follow>& follow, const JobEntry& entry) {
+  do {
+    ++follow->attempt;
+  } while (follow->attempt < entry.row.attempt && output_of(entry, follow->attempt, follow->rank).server.empty());
+  follow->offset = 0;
+  follow->written.restart();
+  follow->send("attempt", 0, json::object{{"attempt", follow->attempt}});
+  follow_on(follow);
 }
 
 void Api::wait_for_reader(const std::shared_ptr<Follow>& follow) {

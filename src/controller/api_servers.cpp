@@ -30,8 +30,9 @@ Status check_join_url(const std::string& url) {
 
 std::string join_command(const std::string& url, const std::string& server, const std::string& secret) {
   constexpr std::string_view data = "/var/lib/schedulearn-agent";
-  return fmt::format("echo {} | schedulearn agent join {} --name {} --data {} && schedulearn agent run --data {}",
-                     secret, url, server, data, data);
+  return fmt::format(
+      "echo {} | schedulearn agent join {} --name {} --data {} --token-file - && schedulearn agent run --data {}",
+      secret, url, server, data, data);
 }
 
 // Changes with whatever an admin may change of the server, and with its state.

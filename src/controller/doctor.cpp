@@ -101,8 +101,11 @@ std::vector<Finding> findings(const Logic& logic, const std::string& url, Instan
     look_at_server(server_view(logic, server, index, now), is_drained, logic.settings().version, found);
   });
   if (!has_server)
-    found.push_back(
-        {"wrong", "servers", "none has joined", "start an agent on each: schedulearn agent run --join " + url, {}});
+    found.push_back({"wrong",
+                     "servers",
+                     "none has joined",
+                     "start an agent on each: schedulearn agent run --data DIR --join " + url,
+                     {}});
   return found;
 }
 

@@ -38,7 +38,7 @@ Status Drains::may_begin(const std::string& server, const DrainRequest& wanted, 
   });
   if (find(server) || another_is_up) return {};
   return conflict("last-server", "no server but " + server + " is up: all jobs would wait")
-      .hint("let another server join first: schedulearn agent run --join URL")
+      .hint("let another server join first: schedulearn agent run --join URL --data DIR")
       .hint("to stop this one when its jobs allow it, stop its agent");
 }
 
@@ -84,11 +84,11 @@ Result<std::vector<DrainedJob>> Drains::preview(const std::string& server, const
     const Job& job = core_.job(at);
     const bool resumes = stops_at_checkpoint(job);
     const std::string until = deadline_us == 0 ? "runs to its end" : "runs on until " + clock_text(deadline_us, 0);
-    const std::string after = resumes ? "then continues elsewhere from its checkpoint" : "then starts anew elsewhere";
-    drained.push_back({job.request.id, wanted.stops_jobs && resumes
-                                           ? "stops at a checkpoint now and continues elsewhere"
-                                       : deadline_us == 0 ? until
-                                                          : until + ", " + after});
+    const std::string where = ", elsewhere if another server suits it";
+    const std::string after = (resumes ? "then continues from its checkpoint" : "then starts anew") + where;
+    drained.push_back({job.request.id, wanted.stops_jobs && resumes ? "stops at a checkpoint now and continues" + where
+                                       : deadline_us == 0           ? until
+                                                                    : until + ", " + after});
   }
   return drained;
 }

@@ -60,7 +60,7 @@ Logic::Logic(LogicSettings settings, Outside& outside, const store::Loaded& load
       drains_(core_, recorder_, engine_),
       reconciler_(core_, book_, recorder_, engine_, requeues_, strangers_, checkpoints_, images_, orders_, health_),
       progress_reports_(core_, book_, profiles_.costs(), recorder_, engine_),
-      sessions_({settings_.version, Duration::seconds(settings_.lease_s)}, core_, agents_, incarnations_, numbers_,
+      sessions_({settings_.version, Duration::seconds(settings_.lease_s), now}, core_, agents_, incarnations_, numbers_,
                 recorder_, engine_, outside, logs_, reconciler_, progress_reports_, checkpoints_, images_, health_,
                 drains_),
       submissions_(settings_.queue_max, core_, book_, profiles_, numbers_, recorder_, orders_, engine_),
@@ -262,7 +262,7 @@ void Logic::remove_history(store::Removal removal, Instant now, Told done) {
     book_.forget(JobId(job.id));
     if (const auto state = parse_job_state(job.state)) book_.add_to_count(*state, -1, job.is_group ? -1 : 0);
   }
-  recorder_.write_event(event_of(removal, now));
+  if (!removal.jobs.empty()) recorder_.write_event(event_of(removal, now));
   recorder_.write(std::move(removal));
   recorder_.when_durable(std::move(done));
 }

@@ -8,6 +8,7 @@
 
 #include "controller/secret_text.h"
 #include "net/http.h"
+#include "wire/names.h"
 #include "wire/secrets.h"
 
 namespace sl::controller {
@@ -24,15 +25,6 @@ constexpr std::array roles = {"agent", "viewer", "user", "admin"};
 std::string_view id_of(std::string_view secret) {
   const std::size_t end = secret.find('_', secret_prefix.size());
   return end == std::string_view::npos ? "" : secret.substr(secret_prefix.size(), end - secret_prefix.size());
-}
-
-bool is_name(std::string_view name, std::string_view more) {
-  constexpr std::size_t length_max = 64;
-  const auto fits = [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || more.find(c) != more.npos;
-  };
-  const bool begins_well = !name.empty() && name.front() != '-' && name.front() != '.';
-  return begins_well && name.size() <= length_max && std::ranges::all_of(name, fits);
 }
 
 bool is_of_server(const store::TokenRow& token) { return token.role == name_of(Role::agent); }
@@ -200,7 +192,7 @@ void People::take_over(const store::People& rows) {
 }
 
 void People::set_user(const std::string& name, Role role, bool is_new, const std::string& by, Told done) {
-  if (!is_name(name, "._-@+"))
+  if (!wire::is_name(name, "._-@+"))
     return done(invalid("bad-user-name", "a user's name has up to 64 letters, digits and . _ - @ +").at("/name"));
   if (admins_.contains(name)) return done(conflict("user-exists", name + " is always an admin of this controller"));
   change(
@@ -261,7 +253,7 @@ Status People::check_room(const store::TokenRow& row) const {
 void People::add_token(const NewToken& wanted, const Identity& by, std::function<void(Result<Made>)> done) {
   const Role most = by.role;
   const Instant latest = expiry_of(by);
-  if (!is_name(wanted.name, "._-"))
+  if (!wire::is_name(wanted.name, "._-"))
     return done(invalid("bad-token-name", "the name of a token or a server has up to 64 letters, digits and . _ -")
                     .at("/name"));
   if (!wanted.expires.is_never() && wanted.expires > latest)

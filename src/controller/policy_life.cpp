@@ -107,8 +107,8 @@ Status check_name(const PolicyChange& change) {
       std::all_of(change.name.begin(), change.name.end(), is_plain)) {
     return {};
   }
-  return invalid("bad-policy-name", "a policy of your own has the name of its file: mine.py")
-      .note("letters, digits, _, - and dots, 64 at most");
+  return invalid("bad-policy-name",
+                 "a policy of your own has the name of its file, up to 64 letters, digits and . _ -: mine.py");
 }
 
 Result<MadePolicy> make_built_in(const PolicyChange& change) {
@@ -184,7 +184,10 @@ void PolicyLife::restore(const store::Loaded& loaded, Instant now) {
 
 void PolicyLife::set(PolicyChange change, const std::string& by, Instant now, Told done) {
   if (Status fine = check_name(change); !fine.ok()) return done(fine);
-  if (is_in_force(change)) return recorder_.when_durable(std::move(done));
+  if (is_in_force(change)) {
+    failure_.reset();  // who chooses what took over has seen it
+    return recorder_.when_durable(std::move(done));
+  }
   MakeOrder order{MakeOrder::Purpose::asked, std::move(change), ++asked_, by, std::move(done)};
   if (!order.change.source.empty()) {
     if (make_orders_.size() < orders_max) return make_own(std::move(order));

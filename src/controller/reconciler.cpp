@@ -92,7 +92,7 @@ void Reconciler::note_foreign(const std::string& server, const Incarnation& inca
       {.at_us = now.us,
        .kind = "attempt.foreign",
        .server = server,
-       .text = fmt::format("{} runs attempt {} of a job {} that this database does not know; it is stopped, and its "
+       .text = fmt::format("{} runs an attempt that this database does not know, {} of job {}; it is stopped, and its "
                            "output stays in the folder {}",
                            server, incarnation.attempt, incarnation.job, key_of(incarnation))});
 }

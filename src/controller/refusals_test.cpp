@@ -62,8 +62,10 @@ TEST(AgentsTest, an_agent_needs_our_protocol_and_a_name_of_its_own) {
   wire::Hello other = good;
   other.protocol = 1'000'000;
   EXPECT_EQ(code_of(2, other), "protocol-version");
-  other = good, other.server = "";
-  EXPECT_EQ(code_of(2, other), "server-name");
+  for (const char* name : {"", "..", "rack/gpu1", "rack=a", "gpu\x1b[2J", "a b"}) {
+    other = good, other.server = name;
+    EXPECT_EQ(code_of(2, other), "server-name") << name;
+  }
   other = good, other.agent_id = "b";
   EXPECT_EQ(code_of(2, other), "server-name-taken");
   EXPECT_EQ(agents.by_session(1)->agent_id, "a");

@@ -183,9 +183,26 @@ TEST_F(RestoreTest, an_agent_that_knows_no_more_than_the_database_says_nothing_n
   EXPECT_EQ(state(1), "running");
 }
 
-TEST_F(RestoreTest, an_agent_of_another_cluster_is_welcome_and_what_it_runs_is_stopped) {
+TEST_F(RestoreTest, a_controller_that_has_just_started_takes_nothing_over_from_another_cluster) {
+  hello();
+  wire::AttemptReport other = report(1, 1, "running");
+  other.incarnation.cluster = "d";
+  for (int again = 0; again < 2; ++again) {
+    call("d", 900, {other});
+    ASSERT_EQ(world.all<wire::Refused>().size(), 1u);
+    EXPECT_EQ(world.all<wire::Refused>()[0].code, "other-cluster");
+    EXPECT_EQ(world.all<wire::StopAttempt>().size(), 0u);
+  }
+  EXPECT_EQ(events("server.refused"), 1u) << "it calls again and again";
+  other.state = "exited";
+  call("d", 900, {other});
+  EXPECT_EQ(world.all<wire::Welcome>().size(), 1u) << "its jobs have ended";
+}
+
+TEST_F(RestoreTest, an_agent_of_another_cluster_is_welcome_later_and_what_it_runs_is_stopped) {
   hello();
   run_job(1);
+  pass(takeover_after.to_seconds());
   wire::AttemptReport other = report(1, 1, "running");
   const wire::AttemptReport ours = other;
   other.incarnation.cluster = "d";

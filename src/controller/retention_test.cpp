@@ -68,5 +68,14 @@ TEST_F(RemovalTest, what_is_removed_is_said_and_not_counted_any_more) {
   EXPECT_NE(world.events.back().data_json.find("\"jobs\":[1]"), std::string::npos);
 }
 
+// Else there would always be another old event to remove.
+TEST_F(RemovalTest, of_old_events_alone_nothing_is_said) {
+  hello(), settle();
+  const std::size_t before = world.events.size();
+  logic->remove_history({.at_us = now.us, .rule = "age", .jobs = {}, .events_until_us = 1}, now, [](const Status&) {});
+  settle();
+  EXPECT_EQ(world.events.size(), before);
+}
+
 }  // namespace
 }  // namespace sl::controller::test

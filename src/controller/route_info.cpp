@@ -122,6 +122,8 @@ bool path_matches(const std::vector<std::string>& pattern, const std::vector<std
 Status check_parameters(const RouteInfo& route, const net::Request& request) {
   for (const auto& [name, value] : request.query) {
     if (std::ranges::find(route.parameters, name) == route.parameters.end()) return unknown_parameter(route, name);
+    if (std::ranges::count(request.query, name, &std::pair<std::string, std::string>::first) > 1)
+      return invalid("bad-parameter", name + " is given more than once");
     const RequestParameter* known = find_query_parameter(name);
     if (known && known->kind == truth && value != "true" && value != "false")
       return invalid("bad-parameter", name + " is true or false, not " + value).hint(name + "=true");

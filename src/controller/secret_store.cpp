@@ -127,7 +127,8 @@ Status SecretStore::load() {
     const Name name(one.user, one.name);
     const Kept kept{wire::decode_base64(one.box).value_or(""), one.changed_us};
     if (!open_box(name, kept))
-      return unavailable("secrets-unreadable", path + " does not belong to the key in " + folder_ + "/secrets.key")
+      return unavailable("secrets-unreadable", path + " cannot be read with the key in " + folder_ +
+                                                   "/secrets.key: the key was lost or replaced")
           .hint("restore both from one backup")
           .hint("or remove " + path + " and have the secrets stored again");
     all_[name] = kept;

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/lease.h"
+#include "wire/job_spec.h"
 #include "wire/json.h"
+#include "wire/names.h"
 
 namespace sl::controller {
 
@@ -37,7 +40,8 @@ bool Sessions::is_next(Agent& agent, SessionId session, std::int64_t seq, Instan
 
 // A connection that an agent has given up may deliver its Hello after that of the next one. Another agent may take over
 // a server's name only when the attempts of the one before it have certainly ended.
-Status Sessions::admit(const wire::Hello& hello) const {
+Status Sessions::admit(const wire::Hello& hello, Instant now) const {
+  if (Status may = check_other_cluster(hello, now); !may.ok()) return may;
   const Agent* before = agents_.by_server(hello.server);
   if (!before || before->agent_id.empty()) return {};
   if (before->agent_id == hello.agent_id) {
@@ -51,18 +55,47 @@ Status Sessions::admit(const wire::Hello& hello) const {
       .hint("schedulearn servers lost " + hello.server + "   when those jobs are certainly gone");
 }
 
+// A controller that was started with the wrong data directory is another cluster, and would stop every job. So it takes
+// nothing over while somebody may still notice.
+Status Sessions::check_other_cluster(const wire::Hello& hello, Instant now) const {
+  const auto jobs = std::ranges::count_if(hello.attempts, [&](const wire::AttemptReport& attempt) {
+    const std::string& cluster = attempt.incarnation.cluster;
+    return attempt.state != "exited" && !cluster.empty() && cluster != incarnations_.cluster();
+  });
+  const Instant until = settings_.began + takeover_after;
+  if (jobs == 0 || now >= until) return {};
+  return conflict(
+      "other-cluster",
+      fmt::format("it runs {} job{} of another cluster; from {} on it may join, and they are stopped then. Was "
+                  "the controller started with another data directory?",
+                  jobs, jobs == 1 ? "" : "s", wire::time_text(until.us)));
+}
+
+void Sessions::refuse(SessionId session, const wire::Hello& hello, const Error& why, Instant now) {
+  constexpr std::size_t refusals_max = 1000;
+  agents_.note_refusal(hello.server, why.message, now);
+  const bool has_good_name = wire::check_server_name(hello.server).ok();
+  const std::string name = has_good_name ? hello.server : "an odd name";
+  if (refusals_.size() >= refusals_max) refusals_.clear();
+  if (why.code != "called-before" && refusals_.insert(name + "\n" + why.message).second)  // it calls again and again
+    recorder_.write_event({.at_us = now.us,
+                           .kind = "server.refused",
+                           .server = has_good_name ? name : "",
+                           .text = fmt::format("an agent that calls as {} may not join: {}", name, why.message)});
+  outside_.send(session, wire::Refused{why.code, why.message});
+  outside_.close(session, why.code);
+}
+
 void Sessions::on(SessionId session, const wire::Hello& hello, Instant now) {
   if (agents_.by_session(session)) return;  // repeated; it does not include later orders
   const Agent* before = agents_.by_server(hello.server);
   const std::string limits_before = before ? before->hello.cannot_enforce : "";
   const SessionId old = before && before->agent_id == hello.agent_id ? before->session : 0;
-  const Status admitted = admit(hello);
+  const Status admitted = admit(hello, now);
   Result<Agent*> opened = admitted.ok() ? agents_.open(session, hello, now) : Result<Agent*>(admitted.error());
-  if (!opened.ok()) {
-    outside_.send(session, wire::Refused{opened.error().code, opened.error().message});
-    return outside_.close(session, opened.error().code);
-  }
+  if (!opened.ok()) return refuse(session, hello, opened.error(), now);
   Agent& agent = **opened;
+  std::erase_if(refusals_, [&](const std::string& told) { return told.starts_with(hello.server + "\n"); });
   if (old != 0) {  // its socket may never tell that it is dead
     outside_.close(old, "called-again");
     logs_.on_closed(old);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 
 #include "controller/drains.h"
@@ -17,10 +18,13 @@ namespace sl::controller {
 
 // How many jobs an agent may ask about at once (job_files.h).
 inline constexpr int query_jobs_max = 500;
+// So long after its start a controller takes no server over that runs jobs of another cluster.
+inline constexpr Duration takeover_after = Duration::whole_seconds(600);
 
 struct SessionSettings {
   std::string version;  // of this program, sent to agents
   Duration lease;       // how long an agent's attempts may rely on a contact
+  Instant began;        // when this controller started
 };
 
 class Sessions {
@@ -76,9 +80,11 @@ class Sessions {
   void on(SessionId, const wire::SnapshotRead&, Instant) {}    // decides nothing; answered by snapshots.h
   void on(SessionId session, const wire::Ping& ping, Instant now);
 
-  Status admit(const wire::Hello& hello) const;
+  Status admit(const wire::Hello& hello, Instant now) const;
   bool notice_restore(const wire::Hello& hello, Instant now);
   void note_limits(const wire::Hello& hello, const std::string& before, Instant now);
+  Status check_other_cluster(const wire::Hello& hello, Instant now) const;
+  void refuse(SessionId session, const wire::Hello& hello, const Error& why, Instant now);
   void note_other_cluster(const wire::Hello& hello, Instant now);
   bool is_next(Agent& agent, SessionId session, std::int64_t seq, Instant now);
   void drop(SessionId session, const std::string& why, Instant now);
@@ -102,6 +108,7 @@ class Sessions {
   Images& images_;
   ServerHealth& health_;
   Drains& drains_;
+  std::set<std::string> refusals_;  // that were told, by whom and why
   Instant next_lease_check_;
 };
 

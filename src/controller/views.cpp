@@ -306,7 +306,13 @@ std::optional<std::string> state_reason(const Logic& logic, const Server& server
   const ServerIndex index = logic.core().find_server(server.description.name);
   if (const Drain* drain = logic.drains().find(server.description.name))
     return drain_text(logic.core(), server, index, *drain);
-  if (server.state == ServerState::down) return "its agent is not connected";
+  if (server.state == ServerState::down) {
+    const Agent* agent = logic.agents().by_server(server.description.name);
+    constexpr Duration calls_again_within = Duration::whole_seconds(60);
+    return agent && !agent->refused.empty() && now < agent->refused_at + calls_again_within
+               ? "its agent may not join: " + agent->refused
+               : "its agent is not connected";
+  }
   const Quarantine* quarantine = logic.health().find(server.description.name);
   return quarantine ? std::optional(quarantine_text(*quarantine, now)) : std::nullopt;
 }

@@ -1,8 +1,8 @@
 // Jobs that are moved, suspended and cancelled while something else is in progress.
 #include <gtest/gtest.h>
 
+#include "core/interruptions_test.h"
 #include "policy/policy_wrapper.h"
-#include "support/cluster.h"
 
 namespace sl {
 namespace {
@@ -11,61 +11,8 @@ using test::Cluster;
 using test::elastic;
 using test::freezable;
 using test::gpus;
-
-// Starts waiting jobs on the first GPUs that fit, and additionally does what a test says.
-class Scripted : public Policy {
- public:
-  using Script = std::function<void(const Snapshot&, Plan&)>;
-  explicit Scripted(Script& script) : script_(script) {}
-  void attach(const Snapshot&) override {}
-  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
-    if (kind == NoticeKind::waiting) queued.push_back(snapshot.job(job).request.id.value);
-    if (kind != NoticeKind::waiting && kind != NoticeKind::running)
-      std::erase(queued, snapshot.job(job).request.id.value);
-  }
-  void decide(const Snapshot& snapshot, Plan& plan) override {
-    if (script_) script_(snapshot, plan);
-  }
-  static inline std::vector<std::int64_t> queued;
-
- private:
-  Script& script_;
-};
-
-struct Interruptions : testing::Test {
-  Scripted::Script script;
-  Cluster cluster{{4, 4}, std::make_unique<Scripted>(script)};
-
-  void SetUp() override { Scripted::queued.clear(); }
-  // One decision with this script, then none.
-  void plan(Scripted::Script what) {
-    script = std::move(what);
-    cluster.feed(ServerDrained{"1", false});  // asks the policy
-    script = nullptr;
-  }
-  JobIndex index(std::int64_t id) const { return cluster.core.find(JobId(id)); }
-  static Allocation on(std::uint32_t server, GpuSet set) { return Allocation(ServerIndex(server), set); }
-  void start(std::int64_t id, Allocation where) {
-    plan([&](const Snapshot&, Plan& p) { p.start(index(id), where); });
-  }
-  // Job 1 on both GPUs that it may have, of server 0, with six CPUs; each server has eight.
-  void start_with_six_cpus() {
-    ServerDescription server;
-    server.gpus = 4;
-    server.capacity[Resource::cpu] = 8;
-    for (const char* name : {"0", "1"}) {
-      server.name = name;
-      cluster.feed(ServerJoined{server});
-    }
-    JobRequest request = elastic(1, 2);
-    request.demand[Resource::cpu] = 6;
-    cluster.submit(1, request);
-    start(1, on(0, GpuSet::first(2)));
-  }
-  double cpus_used(std::uint32_t server) const {
-    return cluster.core.servers()[ServerIndex(server)].used[Resource::cpu];
-  }
-};
+using test::Interruptions;
+using test::Scripted;
 
 TEST_F(Interruptions, a_job_cancelled_while_it_is_being_suspended_is_ended_afterwards) {
   cluster.submit(1, elastic(2, 2));
@@ -460,13 +407,7 @@ TEST_F(Interruptions, gpus_are_kept_for_a_frozen_job_on_the_server_it_is_frozen_
 }
 
 TEST_F(Interruptions, what_members_need_follows_a_job_that_shrinks) {
-  ServerDescription server;
-  server.gpus = 4;
-  server.capacity[Resource::cpu] = 16;
-  for (const char* name : {"0", "1"}) {
-    server.name = name;
-    cluster.feed(ServerJoined{server});
-  }
+  give_cpus(16);
   JobRequest request = elastic(1, 3);
   auto model = std::make_shared<JobModel>();
   model->roles = {{"server", 1, 1, 0, {}}, {"worker", 1, 3, 1, {}}};
@@ -479,7 +420,6 @@ TEST_F(Interruptions, what_members_need_follows_a_job_that_shrinks) {
   Allocation gpus = on(1, GpuSet::first(1));
   gpus.append(ServerIndex(0), GpuSet::first(2));
   start(1, gpus);
-  const auto cpus_used = [&](std::uint32_t s) { return cluster.core.servers()[ServerIndex(s)].used[Resource::cpu]; };
   EXPECT_EQ(cpus_used(1), 7);
   EXPECT_EQ(cpus_used(0), 4);
   plan([&](const Snapshot&, Plan& p) { p.resize(index(1), on(0, GpuSet::first(2))); });

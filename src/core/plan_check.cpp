@@ -1,5 +1,8 @@
 #include "core/plan_check.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "model/gpu_counts.h"
 #include "policy/placer.h"
 
@@ -47,7 +50,7 @@ Refusal PlanCheck::check_start(JobIndex index, const Allocation& gpus) const {
   if (!job.is_waiting()) return Refusal::not_waiting;
   if (must_stay(job, gpus)) return Refusal::not_interruptible;
   if (const Refusal refusal = check_gpus(index, gpus); refusal != Refusal::none) return refusal;
-  return ledger_.free().fits(gpus, job.request) ? Refusal::none : Refusal::resources_taken;
+  return has_room(index, {}, gpus) ? Refusal::none : Refusal::resources_taken;
 }
 
 Refusal PlanCheck::check_share(const Job& job, const Allocation& gpus) const {
@@ -66,7 +69,7 @@ Refusal PlanCheck::check_move(JobIndex index, const Allocation& gpus, bool resiz
   const bool same_count = gpus.count() == job.allocation.count();
   if (gpus.empty() || same_count == resize) return Refusal::wrong_gpu_count;
   if (const Refusal refusal = check_gpus(index, gpus); refusal != Refusal::none) return refusal;
-  return ledger_.free().fits_more(job.allocation, gpus, job.request) ? Refusal::none : Refusal::resources_taken;
+  return has_room(index, job.allocation, gpus) ? Refusal::none : Refusal::resources_taken;
 }
 
 Refusal PlanCheck::check_suspend(const Job& job) const {
@@ -119,6 +122,73 @@ bool PlanCheck::leaves(JobIndex tenant, ServerIndex server, int gpu) const {
   if (job.state == JobState::stopping) return true;
   if (!is_moving(job.state)) return false;
   return !job.target.on(server).has(gpu);
+}
+
+// Whether everything else that the job needs on `to`, beyond what it holds on `from`, is free on each server, or will be
+// once the GPUs are that it waits for: with them their tenants give up the rest.
+bool PlanCheck::has_room(JobIndex index, const Allocation& from, const Allocation& to) const {
+  bool fits = true;
+  for_each_excess(from, to, jobs_[index].request, [&](ServerIndex server, const ResourceVector& needed) {
+    fits = fits && (ledger_.free().fits(server, needed) ||
+                    needed.fits_in(room_by_then(index, server, to.on(server) - from.on(server))));
+  });
+  return fits;
+}
+
+ResourceVector PlanCheck::room_by_then(JobIndex index, ServerIndex server, GpuSet gpus) const {
+  Leaving leaving;
+  note_leaving(server, gpus, leaving);
+  ResourceVector room = ledger_.free().resources(server);
+  for (auto& [tenant, held] : leaving) room += std::exchange(held, {});
+  // What other jobs were promised counts as theirs already, while those that they wait for still hold it.
+  std::map<JobIndex, GpuSet> promised;
+  const auto tenants = ledger_.tenants()[server];
+  for (std::size_t gpu = 0; gpu < tenants.size(); ++gpu) {
+    const JobIndex next = tenants[gpu].next;
+    if (next.valid() && next != index) promised[next] |= GpuSet::only(static_cast<int>(gpu));
+  }
+  for (const auto& [next, awaited] : promised) room += counted_twice(jobs_[next], server, awaited, leaving);
+  return room;
+}
+
+// Of what the job was promised there, what the tenants of the GPUs that it awaits still hold; it is taken from `leaving`.
+ResourceVector PlanCheck::counted_twice(const Job& job, ServerIndex server, GpuSet awaited, Leaving& leaving) const {
+  ResourceVector share =
+      job.target.empty() ? needs(job, job.allocation, {}, server) : needs(job, job.target, job.allocation, server);
+  ResourceVector twice;
+  note_leaving(server, awaited, leaving);
+  awaited.for_each([&](int gpu) {
+    ledger_.for_each_tenant(server, gpu, [&](JobIndex tenant) {
+      const auto held = leaving.find(tenant);
+      if (held == leaving.end()) return;
+      for (std::size_t d = 0; d < resource_count; ++d) {
+        const double given = std::min(share.amount[d], held->second.amount[d]);
+        share.amount[d] -= given;
+        held->second.amount[d] -= given;
+        twice.amount[d] += given;
+      }
+    });
+  });
+  return twice;
+}
+
+// What the job needs there on `gpus` beyond what it needs on `but_for`.
+ResourceVector PlanCheck::needs(const Job& job, const Allocation& gpus, const Allocation& but_for, ServerIndex server) {
+  ResourceVector needed = Demand(job.request).on(gpus, server);
+  const ResourceVector has = Demand(job.request).on(but_for, server);
+  for (std::size_t d = 0; d < resource_count; ++d) needed.amount[d] = std::max(0.0, needed.amount[d] - has.amount[d]);
+  return needed;
+}
+
+// Adds the tenants of these GPUs that leave them, with what they hold there until then.
+void PlanCheck::note_leaving(ServerIndex server, GpuSet gpus, Leaving& leaving) const {
+  gpus.for_each([&](int gpu) {
+    ledger_.for_each_tenant(server, gpu, [&](JobIndex tenant) {
+      if (leaving.contains(tenant) || !leaves(tenant, server, gpu)) return;
+      const Job& job = jobs_[tenant];
+      leaving[tenant] = needs(job, job.allocation, is_moving(job.state) ? job.target : Allocation(), server);
+    });
+  });
 }
 
 }  // namespace sl

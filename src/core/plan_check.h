@@ -1,6 +1,8 @@
 // Whether a policy's decision may be carried out, given the current ledger (policies.md 0.3.4). Changes nothing.
 #pragma once
 
+#include <map>
+
 #include "core/jobs.h"
 #include "core/ledger.h"
 #include "model/record.h"
@@ -33,6 +35,12 @@ class PlanCheck {
   Refusal check_place(const Job& job, const Allocation& gpus) const;
   Refusal check_gpus(JobIndex index, const Allocation& gpus) const;
   bool leaves(JobIndex tenant, ServerIndex server, int gpu) const;
+  bool has_room(JobIndex index, const Allocation& from, const Allocation& to) const;
+  ResourceVector room_by_then(JobIndex index, ServerIndex server, GpuSet gpus) const;
+  using Leaving = std::map<JobIndex, ResourceVector>;  // what they leave that nobody was promised yet
+  ResourceVector counted_twice(const Job& job, ServerIndex server, GpuSet awaited, Leaving& leaving) const;
+  static ResourceVector needs(const Job& job, const Allocation& gpus, const Allocation& but_for, ServerIndex server);
+  void note_leaving(ServerIndex server, GpuSet gpus, Leaving& leaving) const;
 
   const Jobs& jobs_;
   const Ledger& ledger_;

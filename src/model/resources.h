@@ -1,6 +1,7 @@
 // Amounts of what a server has besides GPUs: the dimensions that Tetris and dominant resource fairness pack.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -21,10 +22,11 @@ struct ResourceVector {
     for (const double x : amount) bits |= std::bit_cast<std::uint64_t>(x);
     return bits << 1 == 0;  // whatever the sign
   }
-  // Whether every amount fits in `there`, up to rounding (policies.md 7: 1e-9 of each dimension).
+  // Whether every amount fits in `there`, up to rounding (policies.md 7: 1e-9 of each dimension). Promises can make what
+  // is there negative; nothing still fits in it.
   bool fits_in(const ResourceVector& there) const {
     for (std::size_t d = 0; d < resource_count; ++d) {
-      if (amount[d] > there.amount[d] * (1 + 1e-9) + 1e-9) return false;
+      if (amount[d] > std::max(0.0, there.amount[d]) * (1 + 1e-9) + 1e-9) return false;
     }
     return true;
   }

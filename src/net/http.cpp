@@ -70,6 +70,14 @@ const char* what_is_ambiguous(const Request& head) {
   return count("host") > 1 ? "there are several Host headers" : nullptr;
 }
 
+bool Request::has_media_type(std::string_view lower_case_type) const {
+  std::string type = header("content-type").value_or("");
+  type.resize(std::min(type.find(';'), type.size()));
+  while (type.ends_with(' ') || type.ends_with('\t')) type.pop_back();
+  return std::ranges::equal(type, lower_case_type,
+                            [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
+}
+
 std::optional<std::string> Request::header(std::string_view lower_case_name) const {
   for (const auto& [name, value] : headers) {
     if (name == lower_case_name) return value;

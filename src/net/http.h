@@ -23,6 +23,8 @@ struct Request {
   std::optional<std::uint32_t> peer_uid;  // the user who sent it, if the kernel knows (peer.h)
 
   std::optional<std::string> header(std::string_view lower_case_name) const;
+  // Whether this is what its body is said to be, whatever the case and the parameters: "application/json".
+  bool has_media_type(std::string_view lower_case_type) const;
   std::optional<std::string> parameter(std::string_view name) const;  // first value in the query
 };
 

@@ -53,6 +53,23 @@ TEST(Fifo, the_seed_rule_shares_a_gpu_once_its_first_job_has_settled_and_leaves_
   EXPECT_EQ(cluster.where(2), "0:0");
 }
 
+TEST(Fifo, under_the_seed_rule_a_gpu_without_jobs_need_not_settle) {
+  Cluster cluster({1}, "fifo", {{"preset", "seed"}});
+  cluster.submit(1, sharing(1)).at(5).submit(2, sharing(1)).at(10).finish(1);
+  EXPECT_EQ(cluster.where(2), "0:0");
+}
+
+TEST(Fifo, under_the_seed_rule_a_job_that_waits_for_utilization_to_fall_is_looked_at_again) {
+  Cluster cluster({1}, "fifo", {{"preset", "seed"}});
+  set_utilization(cluster, "0", {95});
+  cluster.submit(1, sharing(1));
+  EXPECT_EQ(cluster.state(1), JobState::pending);
+  EXPECT_EQ(cluster.core.next_wake(), Instant::at_seconds(15));
+  set_utilization(cluster, "0", {5});
+  cluster.at(15).turn();
+  EXPECT_EQ(cluster.where(1), "0:0");
+}
+
 TEST(Fifo, five_gpus_never_fit_servers_of_four) {
   Cluster cluster({4, 4});
   EXPECT_FALSE(is_satisfiable(cluster.core.servers(), gpus(5), 5));

@@ -1,6 +1,7 @@
 #include "policy/elastic_policy.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "policy/placer.h"
 
@@ -15,19 +16,18 @@ bool all_free(const FreeGpus& free, const Allocation& gpus) {
 
 }  // namespace
 
-void elastic_fill(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) {
-  if (gpus == 0) return;
+void elastic_fill(const Snapshot& snapshot, std::vector<Share>& shares, Supply& supply) {
+  if (supply.total() <= 0) return;
   std::vector<Share*> growing;
   for (Share& share : shares) {
     if (share.gpus > 0) growing.push_back(&share);
   }
-  while (gpus > 0 && !growing.empty()) {
+  while (supply.total() > 0 && !growing.empty()) {
     const auto stays = [&](Share* share) {
-      if (gpus == 0 || share->gpus >= share->most) return false;
+      if (share->gpus >= share->most || supply.left_for(*share) == 0) return false;
       if (speedup_of(snapshot, share->job, share->gpus + 1) <= speedup_of(snapshot, share->job, share->gpus))
         return false;
-      ++share->gpus;
-      --gpus;
+      supply.give(*share, 1);
       return true;
     };
     std::erase_if(growing, [&](Share* share) { return !stays(share); });
@@ -50,15 +50,16 @@ bool admits_strictly(const Parameters& given) { return given.text("admit") == "s
 void ElasticPolicy::attach(const Snapshot& snapshot) {
   ResizingPolicy::attach(snapshot);
   running_.clear();
-  open_to_.clear();
+  kinds_.clear();
   is_running_.clear();
+  shape_of_.clear();
   ranked_.clear();
-  for (const JobIndex job : snapshot.active) note_running(job);
+  for (const JobIndex job : snapshot.active) note_running(snapshot, job);
 }
 
 void ElasticPolicy::notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) {
   ResizingPolicy::notice(snapshot, kind, job);
-  if (kind == NoticeKind::running) note_running(job);
+  if (kind == NoticeKind::running) note_running(snapshot, job);
   if (ranked_.contains(job)) ranked_[job] = {};
 }
 
@@ -72,8 +73,13 @@ const ElasticPolicy::Ranked& ElasticPolicy::ranked(const Snapshot& snapshot, Job
   return kept;
 }
 
-void ElasticPolicy::note_running(JobIndex job) {
-  while (!is_running_.contains(job)) is_running_.push_back(0);
+void ElasticPolicy::note_running(const Snapshot& snapshot, JobIndex job) {
+  while (!is_running_.contains(job)) {
+    is_running_.push_back(0);
+    shape_of_.push_back(0);
+  }
+  const Job& started = snapshot.job(job);
+  shape_of_[job] = lines_.shape_for(started, gpus_of(started), spread_of(started));
   if (is_running_[job] == 0) running_.push_back(job);
   is_running_[job] = 1;
 }
@@ -81,10 +87,10 @@ void ElasticPolicy::note_running(JobIndex job) {
 void ElasticPolicy::decide(const Snapshot& snapshot, Plan& plan) {
   prepare(snapshot, plan);
   if (ranks_change(snapshot)) rekey_all(snapshot);
-  const int gpus = gather(snapshot);
+  const Supply supply = gather(snapshot);
   if (shares_.empty()) return wake(snapshot, plan);
-  divide(snapshot, shares_, gpus);
-  keep_to_allowed_counts(snapshot);
+  divide(snapshot, shares_, supply);
+  keep_to_allowed_counts(snapshot, supply);
   {
     Trial trial(snapshot.free);
     carry_out(snapshot, trial, plan);
@@ -96,25 +102,28 @@ Share ElasticPolicy::new_share(const Snapshot& snapshot, JobIndex index, const R
   const JobRequest& request = snapshot.job(index).request;
   const double room = static_cast<double>(snapshot.free.gpus_per_server_max()) * request.servers_max;
   const int most = room < request.gpus_max ? static_cast<int>(room) : request.gpus_max;
-  return {index, key, request.gpus_min, most};
+  const std::uint32_t shape = lines_.contains(index) ? lines_.shape_of(index) : shape_of_[index];
+  return {index, key, request.gpus_min, most, kinds_.of_shape(shape), kinds_.servers_of_shape(shape)};
 }
 
-int ElasticPolicy::gather(const Snapshot& snapshot) {
+Supply ElasticPolicy::gather(const Snapshot& snapshot) {
+  kinds_.update(snapshot, lines_.shapes());
   shares_.clear();
-  to_divide_ = snapshot.free.total() + gather_running(snapshot);
+  Supply supply = Supply::of_free(snapshot, kinds_);
+  gather_running(snapshot, supply);
+  to_divide_ = supply.total();
   const std::ptrdiff_t running = std::ssize(shares_);
-  if (serves_in_order(shares_)) gather_served(snapshot, to_divide_);
+  if (serves_in_order(shares_)) gather_served(snapshot, supply);
   if (!serves_in_order(shares_)) {
     shares_.erase(shares_.begin() + running, shares_.end());
-    gather_waiting(snapshot, to_divide_);
+    gather_waiting(snapshot, supply);
   }
   std::ranges::inplace_merge(shares_, shares_.begin() + running, {}, &Share::key);  // both parts are in order
-  return to_divide_;
+  return supply;
 }
 
-// Looks at the jobs in the order of the last decision, since it hardly changes. Returns the GPUs they have.
-int ElasticPolicy::gather_running(const Snapshot& snapshot) {
-  int gpus = 0;
+// Looks at the jobs in the order of the last decision, since it hardly changes. Adds the GPUs they have.
+void ElasticPolicy::gather_running(const Snapshot& snapshot, Supply& supply) {
   std::vector<JobIndex> others;
   for (const JobIndex index : running_) {
     const Job& job = snapshot.job(index);
@@ -126,7 +135,7 @@ int ElasticPolicy::gather_running(const Snapshot& snapshot) {
       Share& share = shares_.emplace_back(new_share(snapshot, index, ranked(snapshot, index).key));
       share.has = job.allocation.count();
       share.most = std::max(share.most, share.has);
-      gpus += share.has;
+      for (const ServerGpus& part : job.allocation.parts()) supply.add(kinds_.of(part.server), part.gpus.count());
     }
   }
   const auto moved = std::ranges::is_sorted_until(shares_, {}, &Share::key);
@@ -135,29 +144,15 @@ int ElasticPolicy::gather_running(const Snapshot& snapshot) {
   running_.clear();
   for (const Share& share : shares_) running_.push_back(share.job);
   running_.insert(running_.end(), others.begin(), others.end());
-  return gpus;
-}
-
-// The GPUs of the servers where jobs of this line may run.
-int ElasticPolicy::gpus_open_to(const Snapshot& snapshot, std::uint32_t line, const JobRequest& request) {
-  if (line >= open_to_.size()) open_to_.resize(line + 1);
-  OpenTo& known = open_to_[line];
-  if (known.generation == snapshot.free.generation()) return known.gpus;
-  known = {snapshot.free.generation(), 0};
-  for (const Server& server : snapshot.servers) {
-    if (is_eligible(server, request)) known.gpus += server.description.gpus;
-  }
-  return known.gpus;
 }
 
 // Of each line the first in order, no more jobs than could ever be served.
-void ElasticPolicy::gather_waiting(const Snapshot& snapshot, int gpus) {
+void ElasticPolicy::gather_waiting(const Snapshot& snapshot, const Supply& supply) {
   std::vector<int> taken(lines_.shapes().size(), 0);
   for (Walk walk(lines_); !walk.done();) {
     int& gpus_of_line = taken[walk.shape()];
-    const JobRequest& request = snapshot.job(walk.job()).request;
-    gpus_of_line += request.gpus_min;
-    if (gpus_of_line > std::min(gpus, gpus_open_to(snapshot, walk.shape(), request))) {
+    gpus_of_line += snapshot.job(walk.job()).request.gpus_min;
+    if (gpus_of_line > supply.left(kinds_of_line(walk.shape()))) {
       walk.close_line();
       continue;
     }
@@ -168,50 +163,52 @@ void ElasticPolicy::gather_waiting(const Snapshot& snapshot, int gpus) {
 
 // Those to whom serve_in_order() gives something, and the first to whom it does not if none may pass that one. What is
 // left only becomes less, so a line ends when its minimum is no longer there.
-void ElasticPolicy::gather_served(const Snapshot& snapshot, int gpus) {
+void ElasticPolicy::gather_served(const Snapshot& snapshot, Supply supply) {
   const std::size_t running = shares_.size();
   std::size_t passed = 0;
-  for (Walk walk(lines_); !walk.done() && gpus > 0;) {
+  const auto serve = [&](Share share) {
+    const int given = gpus_in_order(snapshot, share, supply.left_for(share));
+    supply.give(share, given);
+    return given;
+  };
+  for (Walk walk(lines_); !walk.done() && supply.total() > 0;) {
     for (; passed < running && shares_[passed].key < walk.key(); ++passed) {
-      const int given = gpus_in_order(snapshot, shares_[passed], gpus);
-      if (given == 0 && !may_pass()) return;
-      gpus -= given;
+      if (serve(shares_[passed]) == 0 && !may_pass()) return;
     }
     const Share share = new_share(snapshot, walk.job(), walk.key());
-    const int given = gpus_in_order(snapshot, share, gpus);
+    const int given = serve(share);
     if (given > 0 || !may_pass()) shares_.push_back(share);
     if (given == 0 && !may_pass()) return;
-    gpus -= given;
-    given == 0 && gpus < share.least ? walk.close_line() : walk.next();
+    given == 0 && supply.left(share.may_use) < share.least ? walk.close_line() : walk.next();
   }
 }
 
-int ElasticPolicy::serve_in_order(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) const {
+void ElasticPolicy::serve_in_order(const Snapshot& snapshot, std::vector<Share>& shares, Supply& supply) const {
   for (Share& share : shares) {
-    share.gpus = gpus_in_order(snapshot, share, gpus);
-    gpus -= share.gpus;
+    supply.give(share, gpus_in_order(snapshot, share, supply.left_for(share)));
     if (share.gpus == 0 && !may_pass()) break;
   }
-  return gpus;
 }
 
 // A count that a job may not have becomes the next lower one that it may. What is left over goes to the first in order
 // whom it brings to a higher one that makes it faster.
-void ElasticPolicy::keep_to_allowed_counts(const Snapshot& snapshot) {
+void ElasticPolicy::keep_to_allowed_counts(const Snapshot& snapshot, Supply supply) {
   int left = 0;
   for (Share& share : shares_) {
-    const int allowed = share.gpus == 0 ? 0 : allowed_gpus(snapshot.job(share.job).request, share.gpus);
-    left += share.gpus - allowed;
-    share.gpus = allowed;
+    const int divided = std::exchange(share.gpus, 0);
+    const int allowed = divided == 0 ? 0 : allowed_gpus(snapshot.job(share.job).request, divided);
+    supply.give(share, allowed);
+    left += divided - allowed;
   }
   for (Share& share : shares_) {
     if (left == 0) return;
     if (share.gpus == 0) continue;
-    const int higher = allowed_gpus(snapshot.job(share.job).request, std::min(share.most, share.gpus + left));
+    const int more = std::min(left, supply.left_for(share));
+    const int higher = allowed_gpus(snapshot.job(share.job).request, std::min(share.most, share.gpus + more));
     if (higher <= share.gpus || speedup_on(snapshot, share.job, higher) <= speedup_on(snapshot, share.job, share.gpus))
       continue;
     left -= higher - share.gpus;
-    share.gpus = higher;
+    supply.give(share, higher - share.gpus);
   }
 }
 
@@ -251,8 +248,13 @@ void ElasticPolicy::start(const Snapshot& snapshot, Trial& trial, Plan& plan) {
   for (Share& share : shares_) {
     if (share.has == 0 && share.gpus > 0) starting.push_back(&share);
   }
-  std::stable_sort(starting.begin(), starting.end(), [](const Share* a, const Share* b) { return a->gpus > b->gpus; });
-  for (Share* share : starting) start(snapshot, *share, trial, plan);
+  if (may_pass())  // those with less choice of servers, and wide jobs, find a place while there is one
+    std::stable_sort(starting.begin(), starting.end(), [](const Share* a, const Share* b) {
+      return std::pair(a->servers, -a->gpus) < std::pair(b->servers, -b->gpus);
+    });
+  for (Share* share : starting) {
+    if (!start(snapshot, *share, trial, plan) && !may_pass()) return;
+  }
 }
 
 bool ElasticPolicy::start(const Snapshot& snapshot, Share& share, Trial& trial, Plan& plan) {
@@ -287,7 +289,7 @@ void ElasticPolicy::start_on_leftovers(const Snapshot& snapshot, Trial& trial, P
       continue;
     }
     if (!std::binary_search(started.begin(), started.end(), walk.job())) {
-      Share share{walk.job(), walk.key(), request.gpus_min, request.gpus_max, 0, request.gpus_min};
+      Share share{.job = walk.job(), .key = walk.key(), .least = request.gpus_min, .gpus = request.gpus_min};
       if (!start(snapshot, share, trial, plan) && !is_frozen(job) &&
           allowed_gpus(request, request.gpus_min) == request.gpus_min) {
         walk.close_line();

@@ -3,8 +3,9 @@
 //   1 all jobs that may change, running and waiting, in order of rank, each with its minimum and maximum of GPUs; a job
 //     that cannot be interrupted, is starting or stopping, or (re)started less than `resize_min_run_s` ago keeps what
 //     it has
-//   2 the policy divides the GPUs among them: a count for each, 0 for none; a count that the job may not have
-//     (model/gpu_counts.h) becomes the next lower one that it may
+//   2 the policy divides the GPUs among them: a count for each, 0 for none; those of a server only among jobs that may
+//     use it (policy/supply.h); a count that the job may not have (model/gpu_counts.h) becomes the next lower one that it
+//     may
 //   3 counts become GPUs: running jobs shrink and grow where they are; waiting jobs go where they fit best, with fewer
 //     GPUs (but at least their minimum) if the count does not fit; GPUs taken from a job that turn out not to be needed
 //     go back to it
@@ -15,23 +16,13 @@
 #include <vector>
 
 #include "policy/resizing_policy.h"
+#include "policy/supply.h"
 
 namespace sl {
 
-// One job's part of the division.
-struct Share {
-  JobIndex job;
-  RankKey key;
-  int least = 1;
-  int most = 1;
-  int has = 0;   // 0: it waits
-  int gpus = 0;  // its part: 0, or least to most
-  bool started = false;
-};
-
-// policies.md 3, of jobs that got their first GPUs in order: one more of the `gpus` that are left for each in turn while
-// it gains by that.
-void elastic_fill(const Snapshot& snapshot, std::vector<Share>& shares, int gpus);
+// policies.md 3, of jobs that got their first GPUs in order: one more of what is left for each in turn while it gains by
+// that.
+void elastic_fill(const Snapshot& snapshot, std::vector<Share>& shares, Supply& supply);
 // The parameter of policies that use elastic_fill: `strict` or not.
 ParameterInfo admit_parameter();
 bool admits_strictly(const Parameters& given);
@@ -44,18 +35,20 @@ class ElasticPolicy : public ResizingPolicy {
   void decide(const Snapshot& snapshot, Plan& plan) override;
 
  protected:
-  // Sets Share::gpus of each share, at most `gpus` in total. `shares` come in order of rank, with 0 GPUs; of the waiting
-  // jobs there are only those that get some in order, and with !may_pass() the first that does not. It may add others,
-  // by new_share(), where their rank puts them.
-  virtual void divide(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) = 0;
-  // What the job gets in order when `left` GPUs are left; the less is left, the less. At least its minimum, or 0.
+  // Gives `supply` to `shares`. They come in order of rank, with 0 GPUs; of the waiting jobs there are only those that
+  // get some in order, and with !may_pass() the first that does not. It may add others, by new_share(), where their rank
+  // puts them.
+  virtual void divide(const Snapshot& snapshot, std::vector<Share>& shares, Supply supply) = 0;
+  // What the job gets in order when `left` GPUs are left for it; the less is left, the less. At least its minimum, or 0.
   virtual int gpus_in_order(const Snapshot&, const Share& share, int left) const {
     return share.least <= left ? share.least : 0;
   }
-  // Gives each share in turn gpus_in_order(), with !may_pass() up to the first that gets none. Returns what is left.
-  int serve_in_order(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) const;
+  // Gives each share in turn gpus_in_order(), with !may_pass() up to the first that gets none.
+  void serve_in_order(const Snapshot& snapshot, std::vector<Share>& shares, Supply& supply) const;
   // Of a waiting job.
   Share new_share(const Snapshot& snapshot, JobIndex job, const RankKey& key) const;
+  // Where jobs of this line may run.
+  KindSet kinds_of_line(std::uint32_t line) const { return kinds_.of_shape(line); }
   // Until when neither time nor anything else but an edit changes the rank of a running job.
   virtual Instant rank_lasts_until(const Snapshot& snapshot, const Job&) { return snapshot.now; }
   // The same, kept; never(): as long as it runs.
@@ -79,12 +72,11 @@ class ElasticPolicy : public ResizingPolicy {
   int gpus_of(const Job& job) const override { return job.request.gpus_min; }
 
  private:
-  int gather(const Snapshot& snapshot);  // fills shares_; returns the number of GPUs to divide
-  int gather_running(const Snapshot& snapshot);
-  void gather_waiting(const Snapshot& snapshot, int gpus);
-  int gpus_open_to(const Snapshot& snapshot, std::uint32_t line, const JobRequest& request);
-  void gather_served(const Snapshot& snapshot, int gpus);
-  void keep_to_allowed_counts(const Snapshot& snapshot);
+  Supply gather(const Snapshot& snapshot);  // fills shares_; returns what there is to divide
+  void gather_running(const Snapshot& snapshot, Supply& supply);
+  void gather_waiting(const Snapshot& snapshot, const Supply& supply);
+  void gather_served(const Snapshot& snapshot, Supply supply);
+  void keep_to_allowed_counts(const Snapshot& snapshot, Supply supply);
   void carry_out(const Snapshot& snapshot, Trial& trial, Plan& plan);
   void take_away(const Snapshot& snapshot, Trial& trial);
   void start(const Snapshot& snapshot, Trial& trial, Plan& plan);
@@ -104,16 +96,13 @@ class ElasticPolicy : public ResizingPolicy {
     std::size_t share;
     Allocation kept;  // empty: it stops
   };
-  void note_running(JobIndex job);
+  void note_running(const Snapshot& snapshot, JobIndex job);
 
   std::vector<JobIndex> running_;  // and some that no longer run; by rank as of the last decision, then others
   IndexedVector<JobIndex, std::uint8_t> is_running_;  // whether it is in running_
   IndexedVector<JobIndex, Ranked> ranked_;            // of running jobs
-  struct OpenTo {
-    std::uint64_t generation = ~std::uint64_t{0};  // of the free GPUs
-    int gpus = 0;
-  };
-  std::vector<OpenTo> open_to_;  // by line
+  IndexedVector<JobIndex, std::uint32_t> shape_of_;   // of running jobs
+  ServerKinds kinds_;
   std::vector<Share> shares_;
   int to_divide_ = 0;
   std::vector<Shrunk> shrunk_;  // the running jobs that give up GPUs, in order

@@ -18,7 +18,7 @@ struct Offer {
 
 }  // namespace
 
-void share_by_marginal_gain(std::vector<Trainee>& jobs, double left, bool per_share, bool prefers_server) {
+void share_by_marginal_gain(std::vector<Trainee>& jobs, const TakeShare& take, bool per_share, bool prefers_server) {
   struct Closed {
     bool worker = false, server = false;
   };
@@ -44,11 +44,10 @@ void share_by_marginal_gain(std::vector<Trainee>& jobs, double left, bool per_sh
     offers.pop();
     Trainee& job = jobs[best.job];
     const double share = best.server ? job.server_share : job.worker_share;
-    if (share > left) {
-      (best.server ? closed[best.job].server : closed[best.job].worker) = true;  // the other kind may still fit
-    } else {
+    if (take(best.job, share)) {
       ++(best.server ? job.servers : job.workers);
-      left -= share;
+    } else {
+      (best.server ? closed[best.job].server : closed[best.job].worker) = true;  // the other kind may still fit
     }
     offer(best.job);
   }

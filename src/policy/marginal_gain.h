@@ -15,8 +15,10 @@ struct Trainee {
   std::function<bool(int, int)> is_affordable;  // empty: always
 };
 
-// Gives out `left` shares. Gains are per share taken (a share of 0 counts as it is). A gain of at most 1e-12 counts as
+// Whether the job could have so large a share more, and then takes it. Once it could not, it never can again.
+using TakeShare = std::function<bool(std::size_t job, double share)>;
+// Gives out shares. Gains are per share taken (a share of 0 counts as it is). A gain of at most 1e-12 counts as
 // none. Ties: the earlier job; within a job the worker, or the server if `prefers_server`.
-void share_by_marginal_gain(std::vector<Trainee>& jobs, double left, bool per_share, bool prefers_server);
+void share_by_marginal_gain(std::vector<Trainee>& jobs, const TakeShare& take, bool per_share, bool prefers_server);
 
 }  // namespace sl

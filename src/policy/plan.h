@@ -46,19 +46,20 @@ class Plan {
   const std::vector<Decision>& decisions() const { return decisions_; }
   std::vector<Decision>& decisions() { return decisions_; }
 
-  void start(JobIndex job, Allocation gpus) { decisions_.push_back({DecisionKind::start, job, std::move(gpus)}); }
-  void share(JobIndex job, Allocation gpus) { decisions_.push_back({DecisionKind::share, job, std::move(gpus)}); }
-  void resize(JobIndex job, Allocation gpus) { decisions_.push_back({DecisionKind::resize, job, std::move(gpus)}); }
-  void migrate(JobIndex job, Allocation gpus) { decisions_.push_back({DecisionKind::migrate, job, std::move(gpus)}); }
-  void suspend(JobIndex job) { decisions_.push_back({DecisionKind::suspend, job}); }
-  void preempt(JobIndex job) { decisions_.push_back({DecisionKind::preempt, job}); }
-  void reject(JobIndex job, ReasonCode why) { decisions_.push_back({DecisionKind::reject, job, {}, why}); }
-  void annotate(JobIndex job, double value) { decisions_.push_back({DecisionKind::annotate, job, {}, {}, value}); }
-  void promote(JobIndex job) { decisions_.push_back({DecisionKind::promote, job}); }
-  void defer(JobIndex job, ReasonCode why) { decisions_.push_back({DecisionKind::defer, job, {}, why}); }
+  void start(JobIndex job, Allocation gpus) { add(DecisionKind::start, job).gpus = std::move(gpus); }
+  void share(JobIndex job, Allocation gpus) { add(DecisionKind::share, job).gpus = std::move(gpus); }
+  void resize(JobIndex job, Allocation gpus) { add(DecisionKind::resize, job).gpus = std::move(gpus); }
+  void migrate(JobIndex job, Allocation gpus) { add(DecisionKind::migrate, job).gpus = std::move(gpus); }
+  void suspend(JobIndex job) { add(DecisionKind::suspend, job); }
+  void preempt(JobIndex job) { add(DecisionKind::preempt, job); }
+  void reject(JobIndex job, ReasonCode why) { add(DecisionKind::reject, job).reason = why; }
+  void annotate(JobIndex job, double value) { add(DecisionKind::annotate, job).value = value; }
+  void promote(JobIndex job) { add(DecisionKind::promote, job); }
+  void defer(JobIndex job, ReasonCode why) { add(DecisionKind::defer, job).reason = why; }
   void dedicate(ServerIndex server, int gpus_per_job) {
-    decisions_.push_back(
-        {DecisionKind::dedicate, {}, Allocation(server, GpuSet::only(0)), {}, static_cast<double>(gpus_per_job)});
+    Decision& decision = add(DecisionKind::dedicate, {});
+    decision.gpus = Allocation(server, GpuSet::only(0));
+    decision.value = gpus_per_job;
   }
 
   // Asks the policy again at that time. Instants in the past are ignored.
@@ -72,6 +73,14 @@ class Plan {
   const std::optional<std::string>& blob() const { return blob_; }
 
  private:
+  // In its place: the wide loads of a copy would stall on the narrow stores just before.
+  Decision& add(DecisionKind kind, JobIndex job) {
+    Decision& decision = decisions_.emplace_back();
+    decision.kind = kind;
+    decision.job = job;
+    return decision;
+  }
+
   std::vector<Decision> decisions_;
   std::vector<Instant> wakes_;
   ServerIndex last_server_;

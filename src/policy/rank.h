@@ -22,8 +22,8 @@ struct Rank {
     return {first, first, first};
   }
   friend constexpr auto operator<=>(const Rank&, const Rank&) = default;
-  // Same result as <=>, in fewer steps: most comparisons of a simulation are these.
-  friend constexpr bool operator<(const Rank& a, const Rank& b) {
+  // Same result as <=>, in fewer steps and without a call: most comparisons of a simulation are these.
+  [[gnu::always_inline]] friend constexpr bool operator<(const Rank& a, const Rank& b) {
     if (a.major != b.major) return a.major < b.major;
     if (a.middle != b.middle) return a.middle < b.middle;
     return a.minor < b.minor;
@@ -37,7 +37,7 @@ struct RankKey {
   JobId id;
   static RankKey of(const Rank& rank, const Job& job) { return {rank, job.request.submitted, job.request.id}; }
   friend constexpr auto operator<=>(const RankKey&, const RankKey&) = default;
-  friend constexpr bool operator<(const RankKey& a, const RankKey& b) {
+  [[gnu::always_inline]] friend constexpr bool operator<(const RankKey& a, const RankKey& b) {
     if (a.rank.major != b.rank.major) return a.rank.major < b.rank.major;
     if (a.rank.middle != b.rank.middle) return a.rank.middle < b.rank.middle;
     if (a.rank.minor != b.rank.minor) return a.rank.minor < b.rank.minor;

@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "policy/placer.h"
@@ -27,6 +28,7 @@ class UserLines {
   };
 
   void clear() {
+    waiting_.clear();
     by_user_.clear();
     place_of_.clear();
   }
@@ -40,6 +42,7 @@ class UserLines {
     if (is_new) jobs.shapes.push_back(shape);
     jobs.lines.insert_into(line->second, index, place.key);
     jobs.in_order.insert(index, place.key);
+    waiting_.insert(place.user);
     while (!place_of_.contains(index)) place_of_.push_back({});
     place_of_[index] = place;
   }
@@ -48,9 +51,11 @@ class UserLines {
     Jobs& jobs = by_user_[place_of_[index]->user];
     jobs.lines.erase(index);
     jobs.in_order.erase(index, place_of_[index]->key);
+    if (jobs.in_order.empty()) waiting_.erase(place_of_[index]->user);
     place_of_[index].reset();
   }
-  const std::map<UserIndex, Jobs>& by_user() const { return by_user_; }
+  const std::set<UserIndex>& waiting() const { return waiting_; }  // users with jobs in line
+  const Jobs& of(UserIndex user) const { return by_user_.at(user); }
   std::size_t shapes() const { return shapes_.size(); }
 
  private:
@@ -60,6 +65,7 @@ class UserLines {
   };
   Shapes shapes_;
   std::map<UserIndex, Jobs> by_user_;
+  std::set<UserIndex> waiting_;
   IndexedVector<JobIndex, std::optional<Place>> place_of_;
 };
 

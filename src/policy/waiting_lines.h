@@ -118,6 +118,8 @@ class WaitingLines {
       if (count[line] > 0 && !is_few(line)) rekey_line(line, new_key);
     }
   }
+  // Of a job that is not here.
+  std::uint32_t shape_for(const Job& job, int gpus, Spread spread) { return shapes_.intern(job, gpus, spread); }
   bool contains(JobIndex job) const { return line_of_.contains(job) && line_of_[job] != no_line; }
   std::uint32_t shape_of(JobIndex job) const { return line_of_[job]; }  // of one that is here
   std::size_t size() const { return size_; }
@@ -214,7 +216,7 @@ class WaitingLines {
     }
     auto place_of(const Cursor& cursor) { return std::upper_bound(cursors_.begin(), cursors_.end(), cursor); }
 
-    static constexpr std::size_t few = 16;
+    static constexpr std::size_t few = 5;  // tiresias on Philly: 2 % less time than with 16
     const WaitingLines* lines_;
     boost::container::small_vector<Cursor, 16> cursors_;
     bool is_sorted_ = false;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <thread>
 
+#include "study/huge_heap.h"
 #include "study/results.h"
 #include "trace/workloads.h"
 
@@ -64,6 +65,7 @@ Result<std::vector<Simulated>> simulate_all(const std::vector<Scenario>& scenari
   std::vector<std::optional<Result<Simulated>>> results(scenarios.size());
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
+    study::put_heap_in_huge_pages();
     for (std::size_t i; (i = next++) < scenarios.size();) results[i] = simulate_one(scenarios[i]);
   };
   std::vector<std::thread> threads;

@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(Policies, Growth,
                                          "sjf", "srtf", "srsf", "sgf", "edf", "priority", "tiresias",
                                          "tiresias_gittins", "elastic_fifo", "elastic_srjf", "elastic_srtf",
                                          "elastic_edf", "elastic_tiresias", "ffdl", "optimus", "coach", "fair_share",
-                                         "drf", "gang", "lyapunov"),
+                                         "drf", "gang", "default", "lyapunov"),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "policies/registry.h"
 #include "policy/policy_wrapper.h"
 #include "sim/world.h"
+#include "study/metrics.h"
 #include "support/trace_rows.h"
 #include "trace/profiles.h"
 
@@ -200,6 +201,27 @@ TEST(Blind, hides_the_speeds_of_relative_profiles_from_policies_only) {
   const Finished done = watch(*trace, "elastic_fifo", {kind_of("", 2)}, false);
   EXPECT_FALSE(done.seen.at(JobId(1)).model->speed_curve.is_measured());
   EXPECT_EQ(done.finish_s(0), 80);
+}
+
+// Pairs keep 0.75 each: so two do 1.5 times the work of one, and more of them not more than that.
+TEST(Sharing, more_than_two_trainings_on_a_gpu_do_as_much_work_as_two) {
+  Cluster cluster;
+  cluster.kinds = {kind_of("V100", 1)};
+  SimulationSettings settings;
+  settings.cluster = cluster;
+  for (const int jobs : {2, 3, 4}) {
+    std::string rows;
+    for (int i = 0; i < jobs; ++i) rows += std::to_string(i) + ",0,1,300,cnn,0.5\n";
+    const trace::Trace trace = cnn_trace(rows, ",gpu_share");
+    auto policy = make_policy("fifo", {{"preset", "seed"}, {"settle_s", "0"}, {"theta", "100"}});
+    const SimulationResult result = simulate(trace, std::move(*policy), settings);
+    const study::Metrics metrics = study::measure(trace, result, cluster);
+    const double alone_s = 20;  // the first, until the policy has seen what it uses
+    EXPECT_NEAR(metrics.makespan_s, alone_s + (300 * jobs - alone_s) / 1.5, 1e-3) << jobs;
+    EXPECT_LE(study::lower_bounds(trace, cluster).makespan_s, metrics.makespan_s + 1e-3) << jobs;
+    if (jobs > 2) continue;
+    EXPECT_NEAR(result.gpu_s_given, 2 * result.gpu_s_allocated - alone_s, 1e-3);
+  }
 }
 
 }  // namespace

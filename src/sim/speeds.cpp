@@ -12,7 +12,8 @@ Speeds::Speeds(const trace::Trace& trace, const Cluster& cluster, const Behaviou
       cluster_(cluster),
       behaviours_(behaviours),
       core_(core),
-      depends_(depend_on_others(trace, cluster)) {
+      depends_(depend_on_others(trace, cluster)),
+      may_share_(depend_on_others(trace, {})) {
   for (std::size_t kind = 0; kind < cluster.kinds.size(); ++kind)
     kind_of_server_.insert(kind_of_server_.end(), static_cast<std::size_t>(cluster.kinds[kind].count), kind);
 }
@@ -21,6 +22,15 @@ bool Speeds::depend_on_others(const trace::Trace& trace, const Cluster& cluster)
   return cluster.interference.any() ||
          std::any_of(trace.details.begin(), trace.details.end(),
                      [](const trace::TraceDetails& details) { return details.gpu_share < 1; });
+}
+
+int Speeds::gpus_given(int held) const {
+  if (!may_share_) return held;
+  int gpus = 0;
+  for (const JobIndex index : core_.all_active()) {
+    if (!stands_by(core_.job(index))) gpus += core_.job(index).allocation.count();
+  }
+  return gpus;
 }
 
 float Speeds::of(const Job& job, const Allocation& gpus) const {
@@ -55,39 +65,40 @@ float Speeds::of_measured(const Behaviour& known, const Job& job, const Allocati
 // The fraction of its speed that a training keeps next to the other jobs on this server: 1 if it is alone.
 double Speeds::undisturbed(const Job& job, const ServerGpus& part) const {
   const JobIndex self = core_.find(job.request.id);
-  double others_share = 0;  // on the one of its GPUs where it is largest
-  int others = 0;           // GPUs that only others use
-  JobIndex neighbour;
+  Company company;  // on the one of its GPUs where the others need most
+  int others = 0;   // GPUs that only others use
   core_.servers()[part.server].all().for_each([&](int gpu) {
-    double on_this = 0;
-    bool taken = false;
+    Company on_this;
     for (const JobIndex tenant : core_.ledger().tenants()[part.server][static_cast<std::size_t>(gpu)].jobs.items()) {
       const Job& other = core_.job(tenant);
-      const bool stands_by = other.state == JobState::starting && other.gpus_awaited > 0;
-      if (tenant == self || stands_by) continue;
-      taken = true;
-      on_this += share_of(other);
-      if (part.gpus.has(gpu)) neighbour = tenant;
+      if (tenant == self || stands_by(other)) continue;
+      on_this.jobs.push_back(tenant);
+      on_this.share += share_of(other);
     }
-    if (part.gpus.has(gpu)) {
-      others_share = std::max(others_share, on_this);
-    } else {
-      others += taken;
+    if (!part.gpus.has(gpu)) {
+      others += !on_this.jobs.empty();
+    } else if (on_this.share > company.share) {
+      company = std::move(on_this);
     }
   });
   const double beside = 1 / (1 + cluster_.interference.server_slowdown * others);
-  if (others_share <= 0) return beside;
-  return beside * kept_in_company(job, neighbour, others_share, kind_of_server_[part.server.value]);
+  if (company.jobs.empty()) return beside;
+  return beside * kept_in_company(job, company, kind_of_server_[part.server.value]);
 }
 
-// On GPUs that it shares: as measured with a training of that family, else by the shares that all its tenants need.
-double Speeds::kept_in_company(const Job& job, JobIndex neighbour, double others_share, std::size_t kind) const {
+// On GPUs that it shares: as measured with trainings of those families, else by the shares that all tenants need. Only
+// pairs are measured; more trainings run as if two at a time took turns, each pair as long.
+double Speeds::kept_in_company(const Job& job, const Company& company, std::size_t kind) const {
   const Behaviour* known = behaviours_.of(index_of(job.request.id));
-  const Behaviour* other = behaviours_.of(index_of(core_.job(neighbour).request.id));
-  if (known && other) {
-    if (const auto kept = known->kept_beside(other->profile().family, kind)) return *kept;
+  double sum = 0;
+  for (const JobIndex neighbour : company.jobs) {
+    const Behaviour* other = behaviours_.of(index_of(core_.job(neighbour).request.id));
+    const auto kept = known && other ? known->kept_beside(other->profile().family, kind) : std::nullopt;
+    if (!kept) return std::min(1.0, cluster_.interference.sharing_efficiency / (share_of(job) + company.share));
+    sum += *kept;
   }
-  return std::min(1.0, cluster_.interference.sharing_efficiency / (share_of(job) + others_share));
+  const auto others = static_cast<double>(company.jobs.size());
+  return sum / others * 2 / (others + 1);
 }
 
 double Speeds::share_of(const Job& job) const {

@@ -1,6 +1,7 @@
 // How fast a training runs where it is: depends on its GPUs, their servers, and what else runs there.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <vector>
 
 #include "core/core.h"
@@ -21,18 +22,25 @@ class Speeds {
 
   static bool depend_on_others(const trace::Trace& trace, const Cluster& cluster);
 
+  // Like `held`, the GPUs that jobs have now, but a shared one counts once for each of its jobs.
+  int gpus_given(int held) const;
+
  private:
   bool spans(const Allocation& gpus) const { return gpus.parts().size() > 1 && !cluster_.is_pool; }
   float of_measured(const Behaviour& known, const Job& job, const Allocation& gpus) const;
   double undisturbed(const Job& job, const ServerGpus& part) const;
-  double kept_in_company(const Job& job, JobIndex neighbour, double others_share, std::size_t kind) const;
+  struct Company {
+    boost::container::small_vector<JobIndex, 4> jobs;
+    double share = 0;  // what they need of a GPU
+  };
+  double kept_in_company(const Job& job, const Company& company, std::size_t kind) const;
   double share_of(const Job& job) const;
 
   const trace::Trace& trace_;
   const Cluster& cluster_;
   const Behaviours& behaviours_;
   const Core& core_;
-  bool depends_;
+  bool depends_, may_share_;
   std::vector<std::size_t> kind_of_server_;
 };
 

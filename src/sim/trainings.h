@@ -85,6 +85,9 @@ class Trainings {
   LargeVector<JobIndex> places_;  // by job: its latest index
 };
 
+// It has GPUs that others are about to leave; nothing of it runs.
+inline bool stands_by(const Job& job) { return job.state == JobState::starting && job.gpus_awaited > 0; }
+
 inline std::size_t index_of(JobId id) { return static_cast<std::size_t>(id.value - 1); }
 
 // The time a training takes to continue from its checkpoint: its own figure, else its profile's, else the cluster's.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "engine/engine.h"
 #include "engine/progress.h"
@@ -48,7 +49,8 @@ class World : private Journal, private Fleet {
         known_(trace, trainings_, cluster_.costs,
                !Speeds::depend_on_others(trace, cluster_) && cluster_.has_one_speed() && !behaviours_.any(),
                !settings.like_live),
-        core_(settings.knows_durations ? static_cast<const Estimates&>(known_) : estimates_, core_settings(settings)),
+        core_(settings.knows_durations ? static_cast<const Estimates&>(known_) : estimates_,
+              CoreSettings{.seed = settings.seed}),
         speeds_(trace, cluster_, behaviours_, core_),
         reports_(trace, behaviours_, cluster_, core_, settings.seed),
         engine_(core_, *this, *this),
@@ -103,11 +105,6 @@ class World : private Journal, private Fleet {
   };
 
   // ---- beginning and end ----
-  static CoreSettings core_settings(const SimulationSettings& settings) {
-    CoreSettings core;
-    core.seed = settings.seed;
-    return core;
-  }
   void intern(const trace::TraceDetails& details) {
     auto& types = gpu_types_.emplace_back();
     for (const std::string& type : details.gpu_types) types.push_back(core_.gpu_types().intern(type));
@@ -199,6 +196,7 @@ class World : private Journal, private Fleet {
     const double seconds = (next - now_).to_seconds();
     const int held = core_.ledger().gpus_in_use() - core_.gpus_standing_by();
     result_.gpu_s_allocated += held * seconds;
+    if (seconds > 0) result_.gpu_s_given += speeds_.gpus_given(held) * seconds;
     if (held > 0) result_.busy_until = next;
     free_time_.pass(seconds);
     now_ = next;
@@ -280,9 +278,16 @@ class World : private Journal, private Fleet {
   void let_go(JobIndex index, bool suspended) {
     const Job& job = core_.job(index);
     if (job.state != JobState::stopping) return;  // its server was lost in between
+    charge_stop(job);
     end(index, suspended ? WorldEventKind::suspend : WorldEventKind::stop);
     suspended ? engine_.feed(AttemptSuspended{job.request.id, job.attempt}, now_)
               : engine_.feed(AttemptReleased{job.request.id, job.attempt, index}, now_);
+  }
+
+  // The time that it has taken so far.
+  void charge_stop(const Job& job) {
+    const auto begun = stops_.extract(job.request.id);
+    if (begun) result_.gpu_s_lost += (now_ - begun.mapped()).to_seconds() * job.allocation.count();
   }
 
   void break_down(JobIndex index, const Answer& answer) {
@@ -322,13 +327,15 @@ class World : private Journal, private Fleet {
       event.lost ? lose(event.server) : join(event.server);
     }
   }
+  // A job that was about to move there is stopped by the core.
   void lose(std::size_t server) {
     const auto at = ServerIndex(static_cast<std::uint32_t>(server));
     ++result_.server_losses;
     progress_.restart();
     for (const JobIndex index : core_.all_active()) {
       const Job& job = core_.job(index);
-      if (!job.allocation.is_on(at) && !job.target.is_on(at)) continue;
+      if (!job.allocation.is_on(at) || stands_by(job)) continue;
+      charge_stop(job);
       fall_back(index);
       end(index, WorldEventKind::stop);
       ++result_.outcomes[index_of(job.request.id)].failures;
@@ -447,7 +454,7 @@ class World : private Journal, private Fleet {
   void stop(const Command& order, Duration takes, Answer::Kind kind) {
     ++result_.outcomes[index_of(order.job)].preemptions;
     if (takes.us == 0) return let_go(order.index, kind == Answer::Kind::suspended);
-    result_.gpu_s_lost += takes.to_seconds() * core_.job(order.index).allocation.count();
+    stops_.insert_or_assign(order.job, now_);
     answers_.push({kind, now_ + takes, order.job, order.attempt, {}});
   }
 
@@ -561,6 +568,7 @@ class World : private Journal, private Fleet {
   SimulationResult result_;
   EventQueue<Completion> completions_;
   EventQueue<Answer> answers_;
+  std::unordered_map<JobId, Instant> stops_;  // that take time: when they began
   std::vector<Command> orders_, obeyed_;
   std::vector<ServerIndex> touched_;
   std::vector<UserIndex> users_;  // by the trace's index

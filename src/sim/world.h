@@ -93,6 +93,7 @@ struct SimulationResult {
   std::vector<std::uint32_t> finished;  // indices of the jobs that finished, in order of their ends
   double gpu_s_allocated = 0;           // integral of GPUs held by jobs, without those that wait for others of a job
   Instant busy_until;                   // when the last job gave its GPUs back; not set: not known
+  double gpu_s_given = 0;               // the same, a GPU that jobs share counted for each of them
   double gpu_s_lost = 0;                // of those: coming back after an interruption, and work done twice
   double free_gpu_s = 0;                // integral of free GPUs while some server is up
   double fragmented_gpu_s = 0;          // of those: not on the server that has most of them

@@ -194,6 +194,82 @@ TEST(Faults, a_change_of_speed_does_not_move_the_checkpoints) {
   EXPECT_NEAR(result.gpu_s_lost, 30, 1e-3);
 }
 
+// What happened, as "time kind job", but for the arrivals.
+class Told : public WorldObserver {
+ public:
+  std::vector<std::string> lines;
+  void happened(const WorldEvent& event) override {
+    constexpr WorldEventKind kinds[] = {WorldEventKind::stop, WorldEventKind::start, WorldEventKind::resume};
+    constexpr const char* names[] = {"stop", "start", "resume"};
+    for (std::size_t i = 0; i < std::size(kinds); ++i) {
+      if (event.kind == kinds[i])
+        lines.push_back(std::to_string(event.at.us / 1'000'000) + " " + names[i] + " " + std::to_string(event.job));
+    }
+  }
+};
+
+SimulationResult run_and_tell(const trace::Trace& trace, std::unique_ptr<Policy> policy, const Cluster& cluster,
+                              Told& told) {
+  SimulationSettings settings;
+  settings.cluster = cluster;
+  settings.observer = &told;
+  return simulate(trace, std::move(policy), settings);
+}
+
+// The long job is being stopped for the urgent one when their server is lost: 1 s of the hour that this takes has passed.
+TEST(Faults, a_stop_that_a_lost_server_cuts_short_costs_what_it_took) {
+  Cluster cluster = Cluster::uniform(1, 1);
+  cluster.costs.stop = Duration::whole_seconds(3600);
+  cluster.events = {{Instant::at_seconds(101), "gpu0", true}, {Instant::at_seconds(102), "gpu0", false}};
+  Told told;
+  const trace::Trace trace = trace_of("long,0,1,200,0\nurgent,100,1,10,5\n", ",priority");
+  const SimulationResult result = run_and_tell(trace, std::move(*make_policy("priority")), cluster, told);
+  EXPECT_DOUBLE_EQ(result.gpu_s_lost, 1);
+  EXPECT_EQ(result.outcomes[0].failures, 1);
+  EXPECT_EQ(result.outcomes[1].failures, 0) << "nothing of it ran";
+  EXPECT_EQ(told.lines, (std::vector<std::string>{"0 start 0", "101 stop 0", "102 start 1", "112 resume 0"}));
+  const study::Metrics metrics = study::measure(trace, result, cluster);
+  EXPECT_GT(metrics.goodput_pct, 99);
+}
+
+// The third job is about to move from the slow server to the fast one when that is lost: it has lost nothing.
+TEST(Faults, a_job_that_was_to_move_to_a_lost_server_is_stopped_where_it_runs) {
+  Cluster cluster;
+  ServerKind slow, fast;
+  slow.gpus = fast.gpus = 4;
+  slow.name = "slow", slow.gpu_type = "K80", slow.speed = 0.5;
+  fast.name = "fast", fast.gpu_type = "V100";
+  cluster.kinds = {slow, fast};
+  cluster.costs.stop = Duration::whole_seconds(60);
+  cluster.faults.checkpoint_every = Duration::whole_seconds(3600);
+  cluster.events = {{Instant::at_seconds(330), "fast0", true}, {Instant::at_seconds(3000), "fast0", false}};
+  Told told;
+  const trace::Trace trace = trace_of("a,0,4,1000\nb,0,4,1000\nc,5,4,1000\n");
+  const SimulationResult result =
+      run_and_tell(trace, std::move(*make_policy("max_min", {{"round_s", "100"}})), cluster, told);
+  EXPECT_EQ(result.unfinished, 0);
+  std::map<std::string, int> held;  // by job; a job is not stopped that holds nothing
+  for (const std::string& line : told.lines) {
+    const std::string job = line.substr(line.rfind(' ') + 1);
+    held[job] += line.find("stop") == std::string::npos ? 1 : -1;
+    EXPECT_GE(held[job], 0) << line;
+  }
+  EXPECT_EQ(result.outcomes[2].failures, 0) << "its own server never failed";
+}
+
+TEST(Bounds, of_jobs_without_gpus_do_not_depend_on_the_speed_of_gpus) {
+  Cluster cluster = Cluster::uniform(1, 1);
+  cluster.kinds.front().speed = 0.5;
+  const trace::Trace trace = trace_of("cpu,0,0,100\n", {}, [] {
+    trace::TraceOptions options;
+    options.keeps_without_gpus = true;
+    return options;
+  }());
+  const SimulationResult result = run_on(trace, "fifo", cluster);
+  EXPECT_EQ(finish_s(result, 0), 100);
+  EXPECT_LE(study::lower_bounds(trace, cluster).makespan_s, 100);
+}
+
 // A checkpoint would be due after the server is lost again, each time.
 TEST(Faults, under_which_no_work_is_ever_kept_end_the_simulation) {
   Cluster cluster = Cluster::uniform(1, 1);

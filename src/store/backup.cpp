@@ -71,7 +71,7 @@ class FolderLock {
 // All of it in one file, without those that SQLite keeps beside it.
 Status set_aside(const std::string& database, const std::string& kept) {
   try {
-    soci::session(soci::sqlite3, "db=" + database + " timeout=10") << "PRAGMA wal_checkpoint(TRUNCATE)";
+    soci::session(soci::sqlite3, connection_to(database)) << "PRAGMA wal_checkpoint(TRUNCATE)";
   } catch (const std::exception&) {
     // damaged, which may be why it is replaced: its files are kept as they are
   }
@@ -97,7 +97,7 @@ Result<DatabaseReport> check_database(const std::string& file) {
   if (std::error_code ignored; fs::is_directory(file, ignored))
     return invalid("no-database", file + " is a folder").hint("schedulearn db check --data " + file);
   try {
-    soci::session sql(soci::sqlite3, "db=" + file + " timeout=10");
+    soci::session sql(soci::sqlite3, connection_to(file));
     sql << "PRAGMA query_only=1";
     if (const std::string faults = faults_of(sql); !faults.empty()) return damaged(faults);
     DatabaseReport report{.file = file};
@@ -114,6 +114,10 @@ Result<DatabaseReport> check_database(const std::string& file) {
     return report;
   } catch (const std::exception& e) {
     const std::string why = e.what();  // the library's: it adds the statement
+    if (why.find("unable to open") != std::string::npos)
+      return denied("database-unreadable", "cannot open the database " + file)
+          .hint("its folder must be writable while a log lies beside it (" + file +
+                "-wal): copy both to another folder");
     return damaged(why.find("file is not a database") == std::string::npos ? why : "SQLite has not written it");
   }
 }
@@ -130,8 +134,8 @@ Result<DatabaseReport> back_up(const std::string& data_dir, const std::string& f
   if (made < 0) return cannot_write(part, std::strerror(errno));
   ::close(made);
   try {
-    soci::session sql(soci::sqlite3, "db=" + database + " timeout=10");
-    sql << "VACUUM INTO " + sql_literal(part);
+    soci::session sql(soci::sqlite3, connection_to(database));
+    sql << "VACUUM INTO " + sql_literal(fs::absolute(part).string());
   } catch (const std::exception& e) {
     fs::remove(part, ignored);
     const Error failed = translate(e);
@@ -155,6 +159,8 @@ Result<DatabaseReport> restore(const std::string& data_dir, const std::string& f
   std::error_code ignored;
   if (fs::exists(database, ignored)) {
     report->kept = database + ".before-" + std::to_string(now_us / 1'000'000);
+    for (int n = 2; fs::exists(report->kept, ignored); ++n)
+      report->kept = database + ".before-" + std::to_string(now_us / 1'000'000) + "-" + std::to_string(n);
     if (const Status kept = set_aside(database, report->kept); !kept.ok()) return kept.error();
   }
   if (::rename(part.c_str(), database.c_str()) != 0) return cannot_write(database, std::strerror(errno));

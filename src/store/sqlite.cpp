@@ -1,6 +1,11 @@
 #include "store/sqlite.h"
 
+#include <unistd.h>
+
+#include <cctype>
 #include <cmath>
+#include <cstring>
+#include <filesystem>
 
 namespace sl::store {
 namespace {
@@ -78,6 +83,24 @@ Error translate(const std::exception& thrown) {
 }
 
 std::string database_path(const std::string& data_dir) { return data_dir + "/schedulearn.db"; }
+
+std::string connection_to(const std::string& path) {
+  namespace fs = std::filesystem;
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  std::error_code none;
+  const fs::path real = fs::canonical(path, none);  // SQLite's log is beside the file that a link leads to
+  const fs::path file = none ? fs::absolute(path) : real;
+  std::string uri = "file://";
+  for (const char c : file.string()) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_plain = std::isalnum(byte) != 0 || std::strchr("/._-", c) != nullptr;
+    uri += is_plain ? std::string(1, c) : std::string{'%', digits[byte >> 4], digits[byte & 15]};
+  }
+  const auto log_bytes = fs::file_size(file.string() + "-wal", none);
+  const bool is_used = (!none && log_bytes > 0) || fs::exists(file.string() + "-shm", none);
+  if (::access(file.parent_path().c_str(), W_OK) != 0 && !is_used) uri += "?immutable=1";
+  return "db=" + uri + " timeout=10";
+}
 
 // ---- statements ----
 

@@ -22,6 +22,11 @@ Error translate(const std::exception& thrown);
 
 std::string database_path(const std::string& data_dir);
 
+// What SOCI opens this file with, whatever its name contains: a URI, which Debian's SQLite reads. Where nothing can be
+// written, as on a snapshot of a disk, SQLite must be told that nobody else writes either; not where somebody may, or has
+// left a log, which it would leave out.
+std::string connection_to(const std::string& path);
+
 // A buffer that a prepared statement is bound to.
 struct Slot {
   long long number = 0;

@@ -40,7 +40,7 @@ std::string conditions(const JobQuery& query) {
 
 class SqliteReader : public Reader {
  public:
-  explicit SqliteReader(const std::string& path) : sql_(soci::sqlite3, "db=" + path + " timeout=10") {
+  explicit SqliteReader(const std::string& path) : sql_(soci::sqlite3, connection_to(path)) {
     sql_ << "PRAGMA query_only=1";
     sql_ << "PRAGMA cache_size=-1024";
   }

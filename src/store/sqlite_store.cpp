@@ -23,7 +23,7 @@ namespace {
 
 class SqliteStore : public Store {
  public:
-  SqliteStore(int lock, const std::string& path) : lock_(lock), sql_(soci::sqlite3, "db=" + path + " timeout=10") {
+  SqliteStore(int lock, const std::string& path) : lock_(lock), sql_(soci::sqlite3, connection_to(path)) {
     sql_ << "PRAGMA journal_mode=WAL";
     sql_ << "PRAGMA synchronous=FULL";
     sql_ << "PRAGMA wal_autocheckpoint=4000";
@@ -296,7 +296,20 @@ Error not_writable(const std::string& dir, int error) {
       .hint("choose another: --data DIR");
 }
 
+Error in_use(const std::string& dir) {
+  return conflict("data-directory-in-use", "another controller uses the data directory " + dir)
+      .hint("stop it, or choose another: --data DIR");
+}
+
 }  // namespace
+
+Status check_not_in_use(const std::string& data_dir) {
+  const int lock = ::open((data_dir + "/controller.lock").c_str(), O_RDWR | O_CLOEXEC);
+  if (lock < 0) return {};  // there has been none
+  const bool is_free = ::flock(lock, LOCK_EX | LOCK_NB) == 0;
+  ::close(lock);
+  return is_free ? Status() : in_use(data_dir);
+}
 
 Result<std::unique_ptr<Store>> open_sqlite(const std::string& data_dir) {
   std::error_code failed;
@@ -304,11 +317,7 @@ Result<std::unique_ptr<Store>> open_sqlite(const std::string& data_dir) {
   if (failed) return not_writable(data_dir, failed.value());
   const int lock = ::open((data_dir + "/controller.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (lock < 0) return not_writable(data_dir, errno);
-  if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
-    ::close(lock);
-    return conflict("data-directory-in-use", "another controller uses the data directory " + data_dir)
-        .hint("stop it, or choose another: --data DIR");
-  }
+  if (::flock(lock, LOCK_EX | LOCK_NB) != 0) return ::close(lock), in_use(data_dir);
   try {
     const std::string path = database_path(data_dir);
     ::close(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
@@ -327,7 +336,7 @@ Result<Loaded> load_past(const std::string& data_dir, std::size_t finished_max) 
     return not_found("no-database",
                      "there is no data of a controller in " + data_dir + ": " + path + ": " + std::strerror(errno));
   try {
-    soci::session sql(soci::sqlite3, "db=" + path + " timeout=10");
+    soci::session sql(soci::sqlite3, connection_to(path));
     sql << "PRAGMA query_only=1";
     const auto version = schema_version(sql);
     if (!version.ok()) return version.error();

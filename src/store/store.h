@@ -193,6 +193,9 @@ class Store {
 // "data-directory-in-use", "store-failed".
 Result<std::unique_ptr<Store>> open_sqlite(const std::string& data_dir);
 
+// Error "data-directory-in-use" while a controller runs with this folder. Makes nothing.
+Status check_not_in_use(const std::string& data_dir);
+
 // What a controller would start with, from a database that none writes; only reads it. Without `keys`.
 // Errors: "no-database", "older-schema", "newer-schema", "store-failed".
 Result<Loaded> load_past(const std::string& data_dir, std::size_t finished_max);

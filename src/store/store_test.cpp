@@ -14,6 +14,7 @@
 #include <soci/sqlite3/soci-sqlite3.h>
 
 #include "store/migrations.h"
+#include "store/sqlite.h"
 #include "store/writer.h"
 
 namespace sl::store {
@@ -135,7 +136,7 @@ TEST_F(StoreTest, a_database_of_each_older_version_opens_and_keeps_its_jobs) {
     std::filesystem::remove_all(dir_);
     std::filesystem::create_directory(dir_);
     {
-      soci::session sql(soci::sqlite3, "db=" + dir_ + "/schedulearn.db");
+      soci::session sql(soci::sqlite3, connection_to(dir_ + "/schedulearn.db"));
       write_version(sql, version);
     }
     EXPECT_EQ(load_past(dir_, 10).error().code, "older-schema");
@@ -161,7 +162,7 @@ TEST_F(StoreTest, a_database_can_be_read_without_being_changed) {
   EXPECT_EQ(past->unfinished_jobs, batch.jobs);
   ASSERT_EQ(past->servers.size(), 1U);
   EXPECT_EQ(past->servers.front().name, "kept");
-  soci::session sql(soci::sqlite3, "db=" + dir_ + "/schedulearn.db");
+  soci::session sql(soci::sqlite3, connection_to(dir_ + "/schedulearn.db"));
   int servers = 0, keys = 0;
   sql << "SELECT count(*) FROM servers", soci::into(servers);
   sql << "SELECT count(*) FROM keys_of_jobs", soci::into(keys);
@@ -173,7 +174,7 @@ TEST_F(StoreTest, a_database_can_be_read_without_being_changed) {
 
 TEST_F(StoreTest, what_an_older_version_was_running_has_a_placement_with_the_number_0) {
   {
-    soci::session sql(soci::sqlite3, "db=" + dir_ + "/schedulearn.db");
+    soci::session sql(soci::sqlite3, connection_to(dir_ + "/schedulearn.db"));
     write_version(sql, 5);
     sql << "UPDATE jobs SET attempt = 2, state = 'running', server = 's', gpus = '0,1' WHERE id = 7";
   }

@@ -165,13 +165,24 @@ Result<std::vector<PolicyChoice>> choose_policies(const std::vector<std::string>
 }
 
 Result<PolicySwitchChoice> parse_switch(const std::string& text, const PolicyReader& reader) {
+  const std::string example = "with parameters: --switch 2h=tiresias:promote_knob=8,min_quantum_s=60";
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos)
-    return invalid("bad-flag", "--switch takes TIME=POLICY, not " + text).hint("--switch 2h=srtf");
+    return invalid("bad-flag", "--switch takes TIME=POLICY, not " + text).hint("--switch 2h=srtf").hint(example);
   const auto after = wire::parse_duration_s(text.substr(0, equals));
   if (!after.ok()) return after.error();
-  auto policies = choose_policies({text.substr(equals + 1)}, {}, reader);
+  const std::string policy = text.substr(equals + 1);
+  const std::size_t colon = policy.find(':');
+  std::vector<std::string> parameters;
+  if (colon != std::string::npos) parameters = split_values(nullptr, policy.substr(colon + 1));
+  const auto takes_one = [&] {
+    return invalid("bad-flag", "--switch takes one value of each parameter and no lists, not " + text).hint(example);
+  };
+  if (std::ranges::any_of(parameters, [](const std::string& each) { return each.find('=') == std::string::npos; }))
+    return takes_one();
+  auto policies = choose_policies({policy.substr(0, colon)}, parameters, reader);
   if (!policies.ok()) return policies.error();
+  if (policies->size() > 1) return takes_one();
   return PolicySwitchChoice{Duration::seconds(*after), policies->front()};
 }
 

@@ -11,6 +11,7 @@
 #include "policies/adaptive/auto.h"
 #include "policy/policy_wrapper.h"
 #include "study/auto_policy.h"
+#include "study/huge_heap.h"
 #include "study/published.h"
 #include "trace/profiles.h"
 #include "trace/summary.h"
@@ -251,6 +252,7 @@ class Runner {
   Result<SharedTrace> take(const Task& task) { return task.slot->take(settings_, task.row->arrivals, task.row->seed); }
 
   void work() {
+    put_heap_in_huge_pages();
     for (std::size_t i; !cancelled_ && (i = next_++) < tasks_.size();) {
       Status& failure = tasks_[i].row->failure;
       failure = run_one(tasks_[i], i);
@@ -387,6 +389,7 @@ const ExperimentRow* ExperimentResult::failed() const {
 
 Result<ExperimentResult> run_experiment(const ExperimentSettings& settings,
                                         const std::function<bool(const ExperimentProgress&)>& keep_on) {
+  put_heap_in_huge_pages();
   ExperimentResult result;
   Runner runner(settings, result);
   if (Status prepared = runner.prepare(); !prepared.ok()) return prepared.error();

@@ -139,8 +139,11 @@ void measure_gpus(Metrics& m, const sim::SimulationResult& result, const sim::Cl
   const double span_s = std::max(m.makespan_s, (result.busy_until - first).to_seconds());
   const double all = span_s * cluster.gpus();
   if (all > 0) m.gpu_allocation_pct = 100 * result.gpu_s_allocated / all;
-  if (all > 0) m.gpu_utilization_pct = 100 * (result.gpu_s_allocated - result.gpu_s_lost) / all;
-  if (result.gpu_s_allocated > 0) m.goodput_pct = 100 * (1 - result.gpu_s_lost / result.gpu_s_allocated);
+  const double given =
+      std::max(result.gpu_s_given, result.gpu_s_allocated);  // published simulators know only the latter
+  const double kept = given > 0 ? 1 - result.gpu_s_lost / given : 0;
+  if (all > 0) m.gpu_utilization_pct = 100 * result.gpu_s_allocated * kept / all;
+  if (given > 0) m.goodput_pct = 100 * kept;
   if (result.free_gpu_s > 0) {
     m.fragmentation_pct = 100 * result.fragmented_gpu_s / result.free_gpu_s;
     m.demand_fragmentation_pct = 100 * result.fragmented_demand_gpu_s / result.free_gpu_s;
@@ -183,7 +186,7 @@ double in_the_world(double speed) { return static_cast<float>(speed); }
 Least least_measured(const sim::Behaviour& known, const trace::TraceJob& job, const trace::TraceDetails& details,
                      int low, int high, const sim::Cluster& cluster) {
   const double reference = known.reference_steps_per_s(job.gpus, job.gpus > cluster.gpus_per_server_max());
-  constexpr double tenants = 2;  // of a GPU that trainings share
+  constexpr double tenants = 2;  // of a GPU that trainings share, at a time (sim/speeds.cpp)
   Least best = {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
   for (std::size_t kind = 0; kind < cluster.kinds.size(); ++kind) {
     const double kept = details.gpu_share < 1 ? known.most_kept(kind) : 1;
@@ -201,9 +204,10 @@ Least least_measured(const sim::Behaviour& known, const trace::TraceJob& job, co
 Least least(const trace::Trace& trace, std::size_t index, const sim::Behaviours& behaviours,
             const sim::Cluster& cluster, double speed) {
   const trace::TraceJob& job = trace.jobs[index];
+  if (job.gpus == 0) return {job.duration.to_seconds(), 0};  // the speeds of servers are those of their GPUs
   const double length = job.duration.to_seconds() / in_the_world(speed);
   const trace::TraceDetails* details = trace.details_of(job);
-  if (!details || job.gpus == 0) return {length, length * job.gpus * speed};
+  if (!details) return {length, length * job.gpus * speed};
   const int low = details->gpus_min > 0 ? details->gpus_min : job.gpus, high = std::max(details->gpus_max, job.gpus);
   if (const sim::Behaviour* known = behaviours.of(index))
     return least_measured(*known, job, *details, low, high, cluster);

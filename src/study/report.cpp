@@ -21,10 +21,15 @@ boost::json::value text(const std::string& text) {
 }
 boost::json::value number(double value) { return std::isnan(value) ? boost::json::value() : boost::json::value(value); }
 
-boost::json::object to_json(const ExperimentRow& row) {
+boost::json::object parameters_of(const PolicyChoice& choice) {
   boost::json::object parameters;
-  for (const auto& [name, value] : row.policy.parameters) parameters[name] = value;
-  boost::json::object object = {{"policy", row.policy.name}, {"parameters", std::move(parameters)}, {"seed", row.seed}};
+  for (const auto& [name, value] : choice.parameters) parameters[name] = value;
+  return parameters;
+}
+
+boost::json::object to_json(const ExperimentRow& row) {
+  boost::json::object object = {
+      {"policy", row.policy.name}, {"parameters", parameters_of(row.policy)}, {"seed", row.seed}};
   object["load"] = row.arrivals.load > 0 ? boost::json::value(row.arrivals.load) : boost::json::value();
   for (const MetricInfo& metric : metric_infos()) {
     const double value = row.metrics.*metric.value;
@@ -49,14 +54,16 @@ std::string plain_text(const boost::json::value& value) {
 boost::json::array to_json(const std::vector<PolicySwitchChoice>& switches) {
   boost::json::array list;
   for (const PolicySwitchChoice& each : switches)
-    list.push_back({{"after_s", each.after.to_seconds()}, {"policy", each.policy.name}});
+    list.push_back({{"after_s", each.after.to_seconds()},
+                    {"policy", each.policy.name},
+                    {"parameters", parameters_of(each.policy)}});
   return list;
 }
 
 }  // namespace
 
 bool is_count(const MetricInfo& metric) {
-  constexpr std::string_view others[] = {"_s", "_pct", "fairness", "slowdown"};
+  constexpr std::string_view others[] = {"_s", "_s_lost", "_pct", "fairness", "slowdown"};
   return std::none_of(std::begin(others), std::end(others),
                       [&](std::string_view ending) { return metric.name.ends_with(ending); });
 }

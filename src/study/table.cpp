@@ -122,11 +122,15 @@ std::vector<T> values_of(const ExperimentSettings& settings, T Arrivals::*of) {
   return values;
 }
 
+std::string label(const PolicyChoice& policy) {
+  const std::string parameters = parameters_text(policy);
+  return policy.name + (parameters.empty() ? "" : " ") + parameters;
+}
+
 std::string label(const ExperimentSettings& settings, const ExperimentRow& row, bool with_arrivals) {
-  std::string text = row.policy.name;
-  if (const std::string parameters = parameters_text(row.policy); !parameters.empty()) text += " " + parameters;
+  std::string text = label(row.policy);
   for (const PolicySwitchChoice& each : settings.switches)
-    text += fmt::format(", {} after {}", each.policy.name, duration_text(each.after.to_seconds()));
+    text += fmt::format(", {} after {}", label(each.policy), duration_text(each.after.to_seconds()));
   const Arrivals& arrivals = row.arrivals;
   if (with_arrivals && values_of(settings, &Arrivals::jobs).size() > 1)
     text += fmt::format(" ({} jobs)", count_text(arrivals.jobs));

@@ -12,7 +12,7 @@
 namespace sl::terminal {
 namespace {
 
-constexpr Duration patience = Duration::whole_seconds(10);
+constexpr Duration patience = Duration::whole_seconds(5);  // less than a client waits until it has a terminal
 
 // Images often have no bash.
 const std::vector<std::string> any_shell = {"/bin/sh", "-c",

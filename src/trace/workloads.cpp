@@ -50,7 +50,10 @@ Result<Given> split_parameters(const std::string& spec, const WorkloadInfo& info
       return invalid("bad-parameter", "a workload's parameters are written key=value, not " + part)
           .hint("for example " + info.name + ":" + info.parameters.front().name + "=" +
                 info.parameters.front().default_value);
-    given.emplace_back(part.substr(0, equals), part.substr(equals + 1));
+    const std::string name = part.substr(0, equals);
+    if (std::ranges::find(given, name, [](const auto& one) { return one.first; }) != given.end())
+      return invalid("bad-parameter", "the parameter " + name + " is given twice: " + spec);
+    given.emplace_back(name, part.substr(equals + 1));
     at = comma + 1;
   }
   return given;

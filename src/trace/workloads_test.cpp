@@ -166,6 +166,7 @@ TEST(Workloads, say_what_is_wrong_with_a_spec) {
   EXPECT_EQ(error("poison").hints.front(), "did you mean poisson?");
   EXPECT_EQ(error("poisson:job=5").hints.front(), "did you mean jobs?");
   EXPECT_EQ(error("poisson:jobs").code, "bad-parameter");
+  EXPECT_EQ(error("poisson:jobs=5,jobs=6").code, "bad-parameter");
   EXPECT_EQ(error("poisson:jobs=-1").code, "bad-parameter");
   EXPECT_EQ(error("poisson:jobs=nan").code, "bad-parameter");
   EXPECT_EQ(error("poisson:jobs=1e99").code, "bad-parameter");

@@ -35,6 +35,7 @@ int http_status(const Error& error) {
 }
 
 int exit_status(const Error& error) {
+  if (error.code == "interrupted") return 130;  // as a shell says of what SIGINT has ended
   switch (error.kind) {
     case ErrorKind::invalid:
     case ErrorKind::too_large:

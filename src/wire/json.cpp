@@ -40,8 +40,14 @@ Result<boost::json::value> parse_json(std::string_view text) {
 namespace detail {
 
 Error wrong_type(const std::string& pointer, std::string_view expected) {
-  std::string_view last = pointer.empty() ? std::string_view() : std::string_view(pointer).substr(pointer.rfind('/'));
-  const std::string key = last.empty() ? "the document" : take_key(last);
+  std::string_view rest = pointer;
+  std::string key = "the document";  // else the last key, with the place in its list if it is one
+  for (bool is_first = true; !rest.empty(); is_first = false) {
+    const std::string next = take_key(rest);
+    const bool is_place =
+        !is_first && !next.empty() && std::ranges::all_of(next, [](char c) { return c >= '0' && c <= '9'; });
+    key = is_place ? key + "[" + next + "]" : next;
+  }
   return invalid("wrong-type", key + " must be " + std::string(expected)).at(pointer);
 }
 

@@ -163,6 +163,8 @@ TEST(Errors, are_the_same_on_both_sides_of_the_wire) {
       error_text(back),
       "error: no server has 8 GPUs [gpus-unsatisfiable]\n  note: the largest is gpu3 with 4\n  hint: ask for fewer\n");
   EXPECT_EQ(exit_status(back), 2);
+  EXPECT_EQ(detail::wrong_type("/gpus/1", "a whole number").message, "gpus[1] must be a whole number");
+  EXPECT_EQ(detail::wrong_type("/roles/0/name", "a text").message, "name must be a text");
   const Error placed = invalid("wrong-type", "gpus must be a whole number").at("/gpus");
   EXPECT_EQ(error_from_problem(http_status(placed), problem_json(placed)).pointer, "/gpus");
   EXPECT_EQ(error_from_problem(502, "<html>").code, "http-502");

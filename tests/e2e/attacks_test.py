@@ -317,7 +317,7 @@ class BadInputTest(LabTest):
             status, _, text = self.lab.request("GET", path)
             self.assertEqual((status, json.loads(text)["code"]), (422, "unknown-parameter"), path)
         self.assertIn("did you mean state?", self.lab.request("GET", "/api/v1/jobs?sate=pending")[2])
-        for path in (f"/api/v1/jobs/{job}/logs?tail=-3", f"/api/v1/jobs/{job}/logs?offset=x", f"/api/v1/jobs/{job}/logs?attempt=0", f"/api/v1/jobs/{job}/logs?tail_bytes=1&limit={2**63 - 1}", f"/api/v1/jobs/{job}/logs/stream?offset=-1", "/api/v1/jobs?limit=1e3", "/api/v1/jobs?before=-1"):
+        for path in (f"/api/v1/jobs/{job}/logs?tail=-3", f"/api/v1/jobs/{job}/logs?offset=x", f"/api/v1/jobs/{job}/logs?attempt=0", f"/api/v1/jobs/{job}/logs?tail_bytes=1&limit={2**63 - 1}", f"/api/v1/jobs/{job}/logs/stream?offset=-1", "/api/v1/jobs?limit=1e3", "/api/v1/jobs?limit=1&limit=2", "/api/v1/jobs?before=-1"):
             status, _, text = self.lab.request("GET", path)
             self.assertEqual((status, json.loads(text)["code"]), (422, "bad-parameter"), path)
 

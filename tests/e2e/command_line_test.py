@@ -46,7 +46,9 @@ class CommandLineTest(LabTest):
         self.assertEqual(after, {"spec.after": [first, second]})  # lists add up
         self.assertEqual(self.lab.cli("servers", "ls", "-q").stdout, "lab\n")
         self.assertEqual(self.lab.cli("gpus", "-q").stdout.split(), [f"lab-{gpu}" for gpu in range(self.lab.gpus)])
-        self.assertIn("poisson\n", self.lab.cli("trace", "ls", "-q").stdout)
+        for *words, first_name in (("trace", "ls", "poisson"), ("reproduce", "ls", "tetris-vs-fifo"), ("policy", "show", "sjf", "sjf")):
+            self.assertEqual(self.lab.cli(*words, "-q").stdout.splitlines()[0], first_name)
+        self.assertEqual(self.lab.cli("policy", "show", "sjf", "--plain").stdout.splitlines()[0], "name\tsjf")
         simulated = self.lab.cli("sim", "run", "--trace", "poisson:jobs=20", "--servers", "2x8", "--policies", "fifo,sjf", "--json=policy,jobs").stdout
         self.assertEqual([json.loads(line) for line in simulated.splitlines()], [{"policy": "fifo", "jobs": 20}, {"policy": "sjf", "jobs": 20}])
         for address in (f"127.0.0.1:{self.lab.port}", f"{self.lab.url}/", f"{self.lab.url}/ui/"):

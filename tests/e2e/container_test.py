@@ -55,6 +55,21 @@ class Behaviours(OnAnEngine):
         self.assertEqual("no such command: pyton in the image", self.run_job("pyton x")[0]["failure"]["message"])
         self.assertEqual("setup", self.run_job(["pyton"])[0]["failure"]["kind"])
 
+    def test_an_image_without_bash_has_ranks_and_a_set_up_too(self):
+        self.assertEqual("none\n", self.run_job("command -v bash || echo none")[1])
+        job, output = self.run_job("echo rank $RANK of $WORLD_SIZE", gpus=2, launch="ranks")
+        self.assertEqual(("succeeded", ["rank 0 of 2", "rank 1 of 2"]), (job["state"], sorted(output.splitlines())), output)
+        job, output = self.run_job("echo rank $RANK $A", gpus=2, launch="ranks", setup=["export A=set"])
+        self.assertEqual(("succeeded", ["rank 0 set", "rank 1 set"]), (job["state"], sorted(output.splitlines())), output)
+
+    def test_a_folder_that_a_job_names_twice_is_there_once(self):
+        shared = self.shared / "twice"
+        shared.mkdir()
+        shared.chmod(0o777)
+        job, output = self.run_job("touch here; pwd", workdir=f"{shared}/", mounts=[f"{shared}:{shared}:rw"], checkpoint={"dir": str(shared)})
+        self.assertEqual(("succeeded", f"{shared}\n"), (job["state"], output), job["failure"])
+        self.assertTrue((shared / "here").exists())
+
     def test_an_image_that_is_nowhere_ends_the_job_with_its_name(self):
         job = self.lab.finished(self.submit("true", image="127.0.0.1:1/nothing:1"), 120)
         self.assertEqual("image", job["failure"]["kind"])
@@ -127,6 +142,17 @@ class Behaviours(OnAnEngine):
             self.lab.kill(self.lab.agent)
             self.start_agent("--allow-container-root")
         return Terminal(self.lab, "run", "--pty", "--image", engines.BUSYBOX, "--", *command, **size)
+
+    def test_a_shell_says_that_the_engine_does_not_answer(self):
+        job = self.running(self.submit("echo begun; sleep 300"))
+        self.engine.process.send_signal(signal.SIGSTOP)
+        try:
+            told = self.lab.cli("shell", str(job), "--", "true", check=False)
+        finally:
+            self.engine.process.send_signal(signal.SIGCONT)
+        self.assertIn("[engine-unreachable]", told.stderr)
+        self.lab.cli("cancel", str(job), "--now")
+        self.assertEqual("cancelled", self.lab.finished(job)["state"])
 
     def test_a_job_at_a_terminal_has_its_keys_size_and_exit_code(self):
         script = "ls /bin/busybox; stty size; echo job $SCHEDULEARN_JOB_ID at $TERM as $(id -u); trap 'stty size' WINCH; until read word; do :; done; echo got $word; exit 7"

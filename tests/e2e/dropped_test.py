@@ -97,6 +97,40 @@ class DroppedTest(LabTest):
                 last = lines()[-1][1] if lines() else last
         self.assertEqual(said, "".join(f"line {i}\n" for i in range(1, 301)))
 
+    def test_what_an_attempt_writes_while_the_controller_is_away_is_followed_from_its_beginning(self):
+        go = self.lab.folder / "go"
+        job = self.lab.submit(f"for i in $(seq 9); do echo $SCHEDULEARN_ATTEMPT line $i; done; if test $SCHEDULEARN_ATTEMPT = 1; then until test -e {go}; do sleep 0.05; done; exit 75; fi")
+        following = subprocess.Popen([PROGRAM, "--url", self.lab.url, "logs", "-f", str(job)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        said = [following.stdout.readline() for _ in range(9)]
+        self.lab.kill(self.lab.controller)
+        go.touch()
+        self.lab.start_controller()
+        self.lab.finished(job)
+        rest, notes = following.communicate(timeout=60)
+        self.assertEqual("".join(said) + rest, "".join(f"{attempt} line {i}\n" for attempt in (1, 2) for i in range(1, 10)))
+        self.assertIn("--- attempt 2 ---\n", notes)
+        _, _, events = self.lab.request("GET", f"/api/v1/jobs/{job}/logs/stream", headers={"Last-Event-ID": f"1-{8 * len('1 line 1 ')}"})
+        self.assertEqual([json.loads(line[6:]).get("x") for line in events.splitlines() if line.startswith("data: ")], ["1 line 9", None, *(f"2 line {i}" for i in range(1, 10)), None])
+
+    def test_a_server_that_is_away_for_a_moment_is_waited_for_also_after_the_job_has_gone_on_elsewhere(self):
+        self.lab.start_another_agent("other", 1)
+        self.lab.cli("servers", "drain", "other")
+        go = self.lab.folder / "go"
+        job = self.lab.submit(f"for i in $(seq 3); do echo $SCHEDULEARN_ATTEMPT line $i; done; if test $SCHEDULEARN_ATTEMPT = 1; then until test -e {go}; do sleep 0.05; done; exit 75; fi", gpus=1)
+        until(lambda: self.lab.job(job)["state"] == "running")
+        self.lab.cli("servers", "undrain", "other")
+        self.lab.cli("servers", "drain", "lab")
+        go.touch()
+        self.assertEqual(self.lab.finished(job)["placement"][0]["server"], "other")
+        self.lab.kill(self.lab.agent)
+        until(lambda: self.lab.request("GET", f"/api/v1/jobs/{job}/logs?attempt=1")[0] == 503)
+        with Reader(self.lab, path=f"/api/v1/jobs/{job}/logs/stream", headers="Last-Event-ID: 1-9\r\n") as reader:
+            reader.wait(lambda: ": follow" in reader.text, "the answer")
+            self.lab.start_agent()
+            reader.wait(lambda: any(event == "end" for event, _, _ in reader.messages()), "its end")
+            said = [(event, data.get("x")) for event, _, data in reader.messages()]
+        self.assertEqual(said, [("line", "1 line 2"), ("line", "1 line 3"), ("attempt", None), *(("line", f"2 line {i}") for i in (1, 2, 3)), ("end", None)])
+
 
 if __name__ == "__main__":
     unittest.main()

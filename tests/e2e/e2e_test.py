@@ -305,6 +305,7 @@ class BadInputTest(LabTest):
             self.assert_problem(method, path, body, expected)
         self.assert_problem("GET", f"/api/v1/jobs/{job}/logs", None, 422, {"Range": "lines=1-2"})
         self.assert_problem("POST", "/api/v1/jobs", b'{"command": "true"}', 415, {"Content-Type": "text/plain"})
+        self.assert_problem("POST", "/api/v1/jobs", b'{"command": 1}', 422, {"Content-Type": "Application/JSON ; charset=UTF-8"})
         self.assert_problem("POST", "/api/v1/jobs", b'{"command": "true"}', 403, {"Origin": "http://evil.example"})
         self.assert_problem("POST", "/api/v1/jobs", b'{"command": "true"}', 403, {"Host": "evil.example"})
         self.assertEqual(len(self.lab.jobs()), 1)

@@ -35,7 +35,8 @@ class Reader:
             if text.startswith(":"):
                 continue
             fields = dict(line.split(": ", 1) for line in text.split("\n"))
-            found.append((fields["event"], int(fields["id"]) if "id" in fields else None, json.loads(fields["data"])))
+            number = fields.get("id")  # of output it is "ATTEMPT-OFFSET"
+            found.append((fields["event"], int(number) if number and number.isdigit() else number, json.loads(fields["data"])))
         return found
 
     def events(self):

@@ -298,7 +298,7 @@ class Database(LabTest):
         self.lab.finished(first)
         until(lambda: json.loads(self.db("check", "--data", self.data, "--json").stdout)["events"] >= 4)
         said = self.db("backup", "--data", self.data, self.copy).stdout
-        self.assertRegex(said, r"copy\.db is whole: 1 jobs, \d+ events")
+        self.assertRegex(said, r"copy\.db is whole: 1 job, \d+ events")
         self.assertEqual(self.copy.stat().st_mode & 0o777, 0o600)
         self.lab.submit("true", hold=True, name="after")
         refused = self.db("restore", "--data", self.data, self.copy, "--confirm", self.data, check=False)

@@ -32,6 +32,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
+    def version_string(self):
+        return f"{self.server.fake.program}/9.8.7 (linux)"
+
     def answer(self, status, document=None):
         body = b"" if document is None else json.dumps(document).encode()
         self.send_response(status)
@@ -66,7 +69,7 @@ class FakeEngine:
         self.images = {"there:1": {"Id": "sha256:" + "1" * 64, "RepoDigests": ["other@sha256:" + "2" * 64, "docker.io/library/there@sha256:" + "2" * 64], "Config": {"Env": ["PYTHONPATH=/of/the/image"]}}}
         self.containers, self.calls = {}, []
         self.pull_lines, self.pull_go, self.auth = [], threading.Event(), None
-        self.component = "Engine"
+        self.program = "Docker"
         self.refuse = {}  # (method, pattern): (status, document)
         self.impossible = set()  # images of which no container can be started
         self.server = Server(self.socket, Handler)
@@ -82,8 +85,8 @@ class FakeEngine:
         for (refused, pattern), answer in self.refuse.items():
             if method == refused and re.search(pattern, path):
                 return handler.answer(*answer)
-        if path == "/version":
-            return handler.answer(200, {"Version": "9.8.7", "Components": [{"Name": self.component}]})
+        if path == "/_ping":
+            return handler.answer(200)
         if method == "POST" and path == "/images/create":
             self.auth = handler.headers.get("X-Registry-Auth")
             return handler.stream(self.pull(f"{query['fromImage'][0]}:{query['tag'][0]}"))
@@ -307,7 +310,7 @@ class FakeEngineTest(unittest.TestCase):
         self.lab.kill(self.lab.agent)
         answers = threading.Event()
         real = self.engine.respond
-        self.engine.respond = lambda handler, method, path, query, body: answers.wait(100) if path == "/version" and not answers.is_set() else real(handler, method, path, query, body)
+        self.engine.respond = lambda handler, method, path, query, body: answers.wait(100) if path == "/_ping" and not answers.is_set() else real(handler, method, path, query, body)
         self.lab.start_agent("--container-socket", self.engine.socket)
         self.assertEqual(["process"], self.server()["runtimes"])
         self.assertEqual("succeeded", self.lab.finished(self.lab.submit("true"))["state"])
@@ -390,7 +393,7 @@ class FakeEngineTest(unittest.TestCase):
         self.assertEqual("/dev/nvidiactl", seen["Cmd"][3])  # without it the command does not start
 
     def test_a_server_with_gpus_whose_engine_gives_none_is_given_no_such_job(self):
-        self.engine.component = "Podman Engine"
+        self.engine.program = "Libpod"
         self.lab_with_gpus()
         self.assertEqual(["process"], self.lab.get("/api/v1/servers")["items"][0]["runtimes"])
         self.assertIn("gives containers no GPUs", (self.lab.folder / "agent.log").read_text())

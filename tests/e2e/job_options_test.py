@@ -62,6 +62,24 @@ class JobOptions(LabTest):
         self.assertEqual(self.refused({"signal": "USR1"}, f"/api/v1/jobs/{waits}/signal")["code"], "job-not-running")
         self.assertEqual(self.refused({}, f"/api/v1/jobs/{waits}/signal")["code"], "bad-signal")
 
+    def test_a_line_goes_on_after_a_signal_that_its_command_has_handled(self):
+        lab = self.lab
+        for signal, handler, rest, state, code in (("USR1", ":", "; echo evaluates", "succeeded", 0), ("TERM", ":", "; echo evaluates; exit 4", "failed", 4),
+                                                   ("TERM", "exit 0", "", "succeeded", 0), ("TERM", "exit 3", "; echo evaluates", "failed", 3)):
+            go = lab.folder / "go"
+            go.unlink(missing_ok=True)
+            # The signal ends a sleep, too: without `true` that may be the status of the loop.
+            job = lab.submit(f"sh -c 'trap \"{handler}\" {signal}; echo ready; until [ -e go ]; do sleep 0.05; done; true'" + rest)
+            after = lab.submit("true", after=[job])
+            until(lambda: "ready" in lab.output(job))
+            lab.cli("signal", job, signal)
+            go.touch()
+            ended = lab.finished(job)
+            self.assertEqual((ended["state"], ended["exit"]["code"], "evaluates" in lab.output(job)), (state, code, bool(rest) and code != 3), (signal, handler, rest))
+            self.assertEqual(lab.finished(after)["state"], state)
+        ended = lab.finished(lab.submit("(sleep 0.2; kill -TERM $$) & sleep 1; echo rest; exit 5"))
+        self.assertEqual((ended["state"], ended["exit"]["code"], lab.output(ended["id"])), ("failed", 5, "rest\n"))
+
     # ---- set-up ----
     def test_a_set_up_runs_before_the_command_in_its_shell(self):
         lab = self.lab

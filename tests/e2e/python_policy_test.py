@@ -4,6 +4,7 @@
 import csv
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import unittest
@@ -185,6 +186,14 @@ class PythonPolicyTest(LabTest):
         self.assertEqual(self.lab.get("/api/v1/policy")["name"], "las.py")
         for file in (self.lab.folder / "controller").glob("*.db"):
             self.assertEqual(file.stat().st_mode & 0o777, 0o600)
+
+    def test_a_check_that_is_interrupted_gives_no_verdict(self):
+        slow = self.write(ORDER + "print('decides', flush=True); import time; time.sleep(0.05); return sorted(jobs, key=lambda job: job.id)\n", "slow.py")
+        with subprocess.Popen([PROGRAM, "policy", "check", slow], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as check:
+            self.assertEqual(check.stdout.readline(), "decides\n")
+            check.send_signal(signal.SIGINT)
+            said = check.stdout.read()
+            self.assertEqual((check.wait(60), "keeps the rules" in said, "nothing is known of the others" in said), (130, False, True), said)
 
     def test_the_same_file_orders_jobs_alike_live_and_in_a_simulation(self):
         widest = "from schedulearn.policy import Policy\nclass Widest(Policy):\n    blocking = True\n    def order(self, jobs, cluster):\n        return sorted(jobs, key=lambda job: (-job.gpus, job.id))\n"

@@ -124,6 +124,15 @@ class ResearchTest(unittest.TestCase):
         made, read = ((self.folder / f"{name}.csv").read_text().splitlines() for name in ("made", "read"))
         self.assertEqual([line.split(",")[3:9] for line in made], [line.split(",")[3:9] for line in read])
 
+    def test_a_policy_that_takes_over_later_has_parameters(self):
+        command = ("sim", "run", "--trace", "poisson:jobs=20", "--servers", "1x2", "--policy", "fifo")
+        told = self.run_program(*command, "--switch", "1h=tiresias:promote_knob=8,min_quantum_s=60")
+        self.assertIn("fifo, tiresias promote_knob=8 min_quantum_s=60 after 1h", told)
+        self.assertIn("--switch TIME=POLICY:NAME=VALUE", self.run_program(*command, "--switch", "1h=tiresias", "--param", "promote_knob=3", status=2))
+        self.assertIn("[unknown-parameter]", self.run_program(*command, "--switch", "1h=tiresias:knob=3", status=2))
+        for several in ("promote_knob=8,4", "thresholds_gpu_s=3600/7200"):
+            self.assertIn("--switch takes one value of each parameter", self.run_program(*command, "--switch", f"1h=tiresias:{several}", status=2))
+
     def test_the_guide_has_the_numbers_that_reproduce_prints(self):
         text = self.run_program("reproduce", "all", "--out", "reproduced")
         printed = {tuple(re.split(r"\s{2,}", line.strip())) for line in text.splitlines() if re.match(r"  \S", line)}

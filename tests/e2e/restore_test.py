@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """A database restored from a backup goes over numbers of jobs that agents have seen before: nothing an agent still holds or keeps is taken for something else."""
 
+import shutil
 import sqlite3
+import subprocess
 import unittest
 
 from lab import LabTest, until
@@ -92,19 +94,33 @@ class RestoreTest(LabTest):
         self.check(known, fresh)
         self.assertEqual(len(self.events("attempt.foreign")), 1)
 
-    def test_a_new_database_is_another_cluster(self):
-        running = self.lab.submit(f"echo started; sleep {self.nap}")
-        until(lambda: self.lab.output(running) == "started\n", what="the running job")
-        self.lab.kill(self.lab.controller)
-        for left in self.database.parent.glob("schedulearn.db*"):
-            left.unlink()
-        self.lab.start_controller()
+    def test_a_new_database_is_another_cluster_and_stops_nothing_while_it_may_be_a_mistake(self):
+        lab, aside = self.lab, self.lab.folder / "aside"
+        running = lab.submit(f"echo started; sleep {self.nap}")
+        until(lambda: lab.output(running) == "started\n", what="the running job")
+
+        def start_anew():
+            lab.kill(lab.controller)
+            self.database.parent.rename(aside)
+            lab.start_controller()
+            until(lambda: self.events("server.refused"), what="the refusal")
+            self.assertFalse(self.is_up())
+            self.assertTrue(lab.processes_of(f"sleep\0{self.nap}"), "it runs on")
+
+        start_anew()
+        lab.kill(lab.controller)
+        shutil.rmtree(self.database.parent)
+        aside.rename(self.database.parent)
+        lab.start_controller()
         until(self.is_up, what="the agent")
-        fresh = self.lab.submit("echo mine")
-        self.assertEqual(self.lab.finished(fresh)["state"], "succeeded")
-        self.assertEqual(self.lab.output(fresh), "mine\n")
+        self.assertEqual((lab.job(running)["state"], lab.job(running)["attempt"]), ("running", 1))
+        start_anew()
+        subprocess.run(["pkill", "-KILL", "-f", f"^sleep {self.nap}"], check=True)
+        until(self.is_up, what="the agent, whose job has ended")
+        fresh = lab.submit("echo mine")
+        self.assertEqual(lab.finished(fresh)["state"], "succeeded")
+        self.assertEqual(lab.output(fresh), "mine\n")
         self.assertEqual(len(self.events("server.other_cluster")), 1)
-        self.wait_for_the_unknown()
 
 
 if __name__ == "__main__":

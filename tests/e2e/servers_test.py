@@ -92,6 +92,47 @@ class JoinTest(LabTest):
         self.assertFalse((data / "joined.json").exists())
         self.assertEqual(lab.cli("agent", "leave", "--data", data, check=False).returncode, 3)
 
+    def test_what_is_given_is_checked(self):
+        lab, data = self.lab, self.lab.folder / "checked"
+
+        def join(*words, said=""):
+            environment = {**os.environ, "SCHEDULEARN_URL": lab.url, "NO_COLOR": "1"}
+            return subprocess.run([PROGRAM, "agent", *map(str, words)], input=said, capture_output=True, text=True, env=environment, timeout=60)
+
+        address = lab.url.removeprefix("http://")
+        for words, code in ((("join", address, "--name", "rack/1"), "server-name"), (("run", "--join", address, "--name", ".."), "server-name"),
+                            (("join", address, "--token-file", data / "none"), "bad-token-file"), (("run", "--join", address, "--token-file", data / "none"), "bad-token-file"),
+                            (("join", address, "--token-file", "-"), "bad-token-file"), (("run", "--join", "http://a b"), "bad-url")):
+            refused = join(*words, "--data", data)
+            self.assertEqual((refused.returncode in (2, 4), f"[{code}]" in refused.stderr, data.exists()), (True, True, False), refused.stderr)
+        shared = join("run", "--join", address, "--data", lab.folder / "controller")
+        self.assertIn("[data-directory-in-use]", shared.stderr)
+        secret = json.loads(lab.request("POST", "/api/v1/servers", {"name": "new"})[2])["token"]
+        self.assertIn("[not-your-server]", join("join", address, "--data", data, "--name", "other", "--token-file", "-", said=secret).stderr)
+        self.assertIn("Server new joins", join("join", address, "--data", data, "--token-file", "-", said=secret + "\n").stdout)
+        self.assertEqual((data / "controller-token").read_text(), secret + "\n")
+
+    def test_a_token_that_was_revoked_can_be_replaced_while_the_agent_runs_and_both_sides_say_what_is_wrong(self):
+        lab, data = self.lab, self.lab.folder / "joined"
+        made = lambda: json.loads(lab.request("POST", "/api/v1/servers", {"name": "new"})[2])["token"]
+        state = lambda: lab.try_get("/api/v1/servers/new") or {}
+        join = lambda secret: subprocess.run([PROGRAM, "agent", "join", lab.url, "--data", data, "--token-file", "-"], input=secret, text=True, capture_output=True, check=True, timeout=60)
+        join(made())
+        lab.more_agents.append(lab._daemon("new", "agent", "run", "--data", str(data), "--simulate", "1"))
+        until(lambda: state().get("state") == "up")
+        lab.cli("token", "rm", "new")
+        until(lambda: state()["state"] == "down")
+        join(made())
+        until(lambda: state()["state"] == "up", what="the agent with its new token")
+        second = lab._daemon("second", "agent", "run", "--data", str(lab.folder / "second"), "--simulate", "1", "--name", "new", "--join", lab.url)
+        lab.more_agents.append(second)
+        refusals = lambda: [event["text"] for event in lab.get("/api/v1/events?limit=1000")["items"] if event["kind"] == "server.refused"]
+        until(lambda: refusals() == ["an agent that calls as new may not join: another agent is connected as server new"])
+        log = lambda: (lab.folder / "second.log").read_text()
+        before = lab.get("/api/v1/servers/new")["last_contact_at"]
+        until(lambda: lab.get("/api/v1/servers/new")["last_contact_at"] != before)
+        self.assertEqual((log().count("refused by the controller"), len(refusals())), (1, 1), "it calls again and again")
+
     def test_only_admins_add_servers_and_what_they_type_is_kept_for_the_agent(self):
         lab = self.lab
         lab.request("POST", "/api/v1/users", {"name": "mei"})
@@ -192,7 +233,7 @@ class LetInTest(LabTest):
         self.assertEqual(made("a", "localhost")["url"], self.lab.url)
         given = made("b", "localhost", url="http://lab.example:80/below/")
         self.assertEqual(given["url"], "http://lab.example:80/below")
-        self.assertEqual(given["command"], f"echo {given['token']} | schedulearn agent join {given['url']} --name b --data /var/lib/schedulearn-agent && schedulearn agent run --data /var/lib/schedulearn-agent")
+        self.assertEqual(given["command"], f"echo {given['token']} | schedulearn agent join {given['url']} --name b --data /var/lib/schedulearn-agent --token-file - && schedulearn agent run --data /var/lib/schedulearn-agent")
 
     def test_of_many_at_once_for_one_name_one_gets_it(self):
         lab, codes = self.lab, []

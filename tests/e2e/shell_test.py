@@ -158,11 +158,12 @@ class ShellTest(LabTest):
                 self.assertIn(b"somebody else is connected", shell.said)
                 self.lab.kill(self.lab.agent)  # the way to it breaks
                 self.lab.start_agent()
-                third.expect("trying again (Ctrl-C leaves)")
-                time.sleep(1)
+                third.expect("connected again", 60)
                 third.type("echo $X=$X\n").expect("kept=kept", 60)
                 self.lab.kill(self.lab.controller)
+                third.expect("trying again (Ctrl-C leaves)")
                 self.lab.start_controller()
+                third.expect("connected again", 60)
                 third.type("echo $X#$X\n").expect("kept#kept", 60)
         unknown = self.lab.cli("shell", job, "--attach", "9", check=False)
         self.assertEqual((unknown.returncode, "[no-such-shell]" in unknown.stderr), (5, True), unknown.stderr)
@@ -172,7 +173,8 @@ class ShellTest(LabTest):
         with self.shell(job) as shell:
             shell.type("setsid env -i sleep 87.7133 & nohup sleep 87.7134 & echo sta''rted\n").expect("started")
             until(lambda: processes_with("sleep\x0087.7133") and processes_with("sleep\x0087.7134"))
-            shell.expect("job-not-running", 60)
+            shell.expect("has ended, and its shells with it", 60)
+            self.assertNotIn(b"connection is lost", shell.said)
             self.assertEqual(shell.end(), 5)
         self.assertEqual(self.lab.finished(job)["state"], "succeeded")
         self.assertEqual(processes_with("sleep\x0087.7133") + processes_with("sleep\x0087.7134"), [])
@@ -186,6 +188,13 @@ class ShellTest(LabTest):
         self.assertEqual(self.lab.finished(cancelled)["state"], "cancelled")
         kinds = [event["kind"] for event in self.lab.get("/api/v1/events?limit=1000")["items"]]
         self.assertFalse([kind for kind in kinds if "stranger" in kind or "foreign" in kind], kinds)
+
+    def test_what_is_piped_in_ends_it(self):
+        job = self.running()
+        environment = {**os.environ, "SCHEDULEARN_URL": self.lab.url}
+        for typed, shown in (("", ""), ("echo from std''in\n", "from stdin"), ("sleep 1\necho la''ter\nexit 3\n", "later")):
+            done = subprocess.run([PROGRAM, "shell", str(job), "--new"], input=typed, capture_output=True, text=True, env=environment, timeout=30)
+            self.assertEqual((done.returncode, shown in done.stdout), (3 if "exit" in typed else 0, True), (typed, done))
 
     def test_a_launcher_that_dies_takes_nothing_with_it(self):
         job = self.running(env={"OF_THE_JOB": "yes"})

@@ -99,7 +99,7 @@ class StoppingTest(UpTest):
         waits = lab.submit("true", gpus=2)
         lab.stop()
         said = lab.said()
-        self.assertIn(f"Stopping 2 jobs: {saves} goes back to the queue, {plain} is cancelled.", said)
+        self.assertIn(f"Stopping 2 jobs: job {saves} goes back to the queue, job {plain} is cancelled.", said)
         self.assertIn(f"Stopped. To continue:    schedulearn up --data {lab.data}", said)
         until(lambda: not lab.processes_of(lab.data), what="the end of everything")
         lab.up()
@@ -280,7 +280,7 @@ class ServersTest(UpTest):
         jobs = [lab.running(SAVES, gpus=4, checkpoint={"dir": "ckpt"}) for _ in range(2)]
         plain = lab.running("echo on; sleep 300", gpus=4)
         lab.stop()
-        self.assertIn(f"Stopping 3 jobs: {jobs[0]} and {jobs[1]} go back to the queue, {plain} is cancelled.", lab.said())
+        self.assertIn(f"Stopping 3 jobs: jobs {jobs[0]} and {jobs[1]} go back to the queue, job {plain} is cancelled.", lab.said())
         until(lambda: not lab.processes_of(lab.data), what="the end of everything")
         self.assertTrue(lab.cli("logs", "--data", lab.data, plain).stdout.startswith("on\n"))
         lab.up()

@@ -165,7 +165,8 @@ class OverviewTest(PageTest):
         job = lab.submit("sleep 600", name="holds", gpus=4)
         until(lambda: lab.job(job)["state"] == "running")
         lab.start_another_agent("idle", 2)
-        until(lambda: any(value for line in lab.get("/api/v1/cluster/metrics?by=server&hours=24")["series"] if line["name"] == "gpus_allocated" and line["labels"]["server"] == "lab" for value in line["values"]))
+        known = lambda: {line["labels"]["server"]: line["values"] for line in lab.get("/api/v1/cluster/metrics?by=server&hours=24")["series"] if line["name"] == "gpus_allocated"}
+        until(lambda: any(known().get("lab", [])) and any(value is not None for value in known().get("idle", [])), 90, "a minute of both servers")
         self.open()
         page.wait("document.querySelectorAll('.strip').length === 2", "a strip of each server")
         self.assertIn("linear-gradient", page.run("document.querySelector('.strip').style.backgroundImage"))

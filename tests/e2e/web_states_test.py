@@ -86,7 +86,7 @@ class CardsTest(PageTest):
         self.page.run(self.axe)
         for theme in ("light", "dark"):
             self.page.theme(theme)
-            self.faults += [f"{what}, {theme}: {fault}" for fault in self.page.run(AXE)]
+            self.faults += [f"{what}, {theme}: {fault}" for fault in self.page.run(AXE[theme])]
         self.page.theme("light")
 
     def is_silent(self, name, address):

@@ -38,10 +38,10 @@ def some_servers(random, most=4, types=True):
     return [(random.choice(sizes), random.choice(kinds) if kinds else "") for _ in range(random.randint(1, most))]
 
 
-def has_room(row, servers, gpus):
-    """Whether the job could ever run: on one server if it fits on the widest of its type, else on several."""
+def has_room(row, servers, gpus, wide=True):
+    """Whether the job could ever run: on one server if it fits on the widest of its type, else, if it may be `wide`, on several."""
     rooms = [n for n, kind in servers if not row.get("gpu_type") or kind in row["gpu_type"]]
-    single = row.get("gpus_max", row["gpus"]) <= max(rooms, default=0)
+    single = row.get("gpus_max", row["gpus"]) <= max(rooms, default=0) or not wide
     return (max(rooms, default=0) if single else sum(rooms)) >= gpus
 
 
@@ -58,7 +58,7 @@ def some_rows(random, servers, wide=True):
             row["gpu_type"] = random.choice(servers)[1]
         if classes > 1:
             row["priority"] = random.randrange(classes)
-        if has_room(row, servers, row["gpus"]):
+        if has_room(row, servers, row["gpus"], wide):
             rows.append(row)
     return rows
 

@@ -14,22 +14,20 @@
 // (Voda used the other job's). Preemptive, elastic. Source: Hwang et al., NSDI 2021.
 #pragma once
 
+#include <functional>
+#include <vector>
+
 #include "policy/elastic_policy.h"
 
 namespace sl {
 
-// What the tournament needs to know about a job.
-struct AfsJob {
-  double work_s = 0;            // left, on one GPU
-  std::vector<double> speedup;  // [g]: on g GPUs, g from 0 to most
-  int least = 1;
-  int gpus = 0;  // the result
-  int most() const { return static_cast<int>(speedup.size()) - 1; }
-  int step() const { return gpus == 0 ? least : 1; }
-};
+// Of the nth job on g GPUs, g from its minimum to its maximum. Asked only for jobs that may win.
+using AfsSpeedup = std::function<double(std::size_t n, int g)>;
 
-// `jobs` in order of submission.
-void divide_by_tournament(std::vector<AfsJob>& jobs, int gpus);
+// `jobs` in order of submission, ranked by the work left on one GPU, in microseconds; `shortest_first`: their numbers in
+// order of work, then of submission.
+void divide_by_tournament(std::vector<Share>& jobs, const std::vector<std::size_t>& shortest_first, Supply& supply,
+                          const AfsSpeedup& speedup);
 
 PolicyEntry afs_l_entry();
 

@@ -80,9 +80,9 @@ class Coach : public ElasticPolicy {
     return is_spent(snapshot, share.job) ? share.has : ElasticPolicy::gpus_in_order(snapshot, share, left);
   }
 
-  void divide(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) override {
-    gpus = serve_in_order(snapshot, shares, gpus);
-    if (gpus <= 0) return;
+  void divide(const Snapshot& snapshot, std::vector<Share>& shares, Supply supply) override {
+    serve_in_order(snapshot, shares, supply);
+    if (supply.total() <= 0) return;
     std::vector<Trainee> trainees;
     std::vector<Share*> growing;
     for (Share& share : shares) {
@@ -93,12 +93,12 @@ class Coach : public ElasticPolicy {
     for (std::size_t i = 0; i < growing.size(); ++i) {
       const int probe = growing[i]->has > 0 ? next_probe(snapshot, growing[i]->job) : 0;
       const int more = probe - growing[i]->least;
-      if (probe == 0 || probe > growing[i]->most || more > gpus) continue;
-      gpus -= more;
+      if (probe == 0 || probe > growing[i]->most || more > supply.left_for(*growing[i])) continue;
+      supply.give(*growing[i], more);
       trainees[i].workers = trainees[i].workers_max = probe;
     }
-    share_by_marginal_gain(trainees, gpus, false, false);
-    for (std::size_t i = 0; i < growing.size(); ++i) growing[i]->gpus = trainees[i].workers;
+    share_by_marginal_gain(
+        trainees, [&](std::size_t i, double) { return supply.give_one(*growing[i]); }, false, false);
   }
 
   bool ranks_change(const Snapshot&) const override { return false; }

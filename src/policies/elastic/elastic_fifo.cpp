@@ -11,8 +11,9 @@ class ElasticFifo : public ElasticPolicy {
 
  protected:
   Rank rank_of(const Snapshot&, const Job& job) override { return {.major = -std::int64_t{job.request.priority}}; }
-  void divide(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) override {
-    elastic_fill(snapshot, shares, serve_in_order(snapshot, shares, gpus));
+  void divide(const Snapshot& snapshot, std::vector<Share>& shares, Supply supply) override {
+    serve_in_order(snapshot, shares, supply);
+    elastic_fill(snapshot, shares, supply);
   }
   bool ranks_change(const Snapshot&) const override { return false; }
   bool may_pass() const override { return !strict_; }

@@ -17,8 +17,9 @@ class ElasticShortest : public ElasticPolicy {
     const int gpus = length_ == Length::on_one_gpu ? 1 : job.request.gpus;
     return {.minor = run_times_.remaining(snapshot, job, gpus).us};
   }
-  void divide(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) override {
-    elastic_fill(snapshot, shares, serve_in_order(snapshot, shares, gpus));
+  void divide(const Snapshot& snapshot, std::vector<Share>& shares, Supply supply) override {
+    serve_in_order(snapshot, shares, supply);
+    elastic_fill(snapshot, shares, supply);
   }
   bool may_pass() const override { return !strict_; }
 

@@ -3,6 +3,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <limits>
+#include <numeric>
 
 #include "policies/elastic/afs_l.h"
 #include "support/cluster.h"
@@ -12,6 +13,7 @@ namespace {
 
 using test::Cluster;
 using test::elastic;
+using test::gpus;
 
 JobRequest with_speedup(int min, int max, std::vector<double> speedup, double serial_s) {
   JobRequest request = elastic(min, max);
@@ -98,69 +100,106 @@ TEST(AfsL, a_short_job_behind_more_long_ones_than_the_cluster_holds_takes_part) 
   }
 }
 
+struct KnownJob {
+  Share job;
+  std::vector<double> speedup;  // by GPUs, from 0 on
+};
+
+KnownJob known_job(double work_s, std::vector<double> speedup, int least = 1) {
+  KnownJob made;
+  made.job.key.rank.minor = Duration::seconds(work_s).us;
+  made.job.least = least;
+  made.job.most = static_cast<int>(speedup.size()) - 1;
+  made.speedup = std::move(speedup);
+  return made;
+}
+
+double work_s(const KnownJob& one) { return Duration(one.job.key.rank.minor).to_seconds(); }
+
 // policies.md 6.2 literally: every job that may get GPUs takes part in every round.
-void divide_plainly(std::vector<AfsJob>& jobs, int gpus) {
-  const auto speed = [](const AfsJob& job, int more) {
-    return job.speedup[static_cast<std::size_t>(job.gpus == 0 && more > 0 ? job.least : job.gpus + more)];
+void divide_plainly(std::vector<KnownJob>& jobs, int gpus) {
+  const auto speed = [](const KnownJob& one, int more) {
+    return one.speedup[static_cast<std::size_t>(one.job.gpus == 0 && more > 0 ? one.job.least : one.job.gpus + more)];
   };
-  const auto length = [&](const AfsJob& job) {
-    return job.gpus == 0 ? std::numeric_limits<double>::infinity() : job.work_s / speed(job, 0);
+  const auto length = [&](const KnownJob& one) {
+    return one.job.gpus == 0 ? std::numeric_limits<double>::infinity() : work_s(one) / speed(one, 0);
   };
-  const auto beats = [&](const AfsJob& x, const AfsJob& c) {
-    if (c.gpus == 0 && x.gpus == 0) return x.work_s < c.work_s;
+  const auto beats = [&](const KnownJob& x, const KnownJob& c) {
+    if (c.job.gpus == 0 && x.job.gpus == 0) return work_s(x) < work_s(c);
     const bool x_is_shorter = length(x) < length(c);
-    const AfsJob &s = x_is_shorter ? x : c, &b = x_is_shorter ? c : x;
+    const KnownJob &s = x_is_shorter ? x : c, &b = x_is_shorter ? c : x;
     const bool to_b = (speed(b, 1) - speed(b, 0)) / speed(b, 1) > (speed(s, 1) - speed(s, 0)) / speed(s, 0);
     return to_b != x_is_shorter;
   };
   while (gpus > 0) {
-    AfsJob* champion = nullptr;
-    for (AfsJob& x : jobs) {
-      if (x.gpus >= x.most() || x.step() > gpus) continue;
+    KnownJob* champion = nullptr;
+    for (KnownJob& x : jobs) {
+      if (x.job.gpus >= x.job.most || x.job.step() > gpus) continue;
       if (!champion || beats(x, *champion)) champion = &x;
     }
     if (!champion) return;
-    const int step = champion->step();
-    champion->gpus += step;
+    const int step = champion->job.step();
+    champion->job.gpus += step;
     gpus -= step;
   }
 }
 
-AfsJob afs_job(double work_s, std::vector<double> speedup) { return {work_s, std::move(speedup)}; }
-
-std::vector<int> gpus_of(const std::vector<AfsJob>& jobs) {
+std::vector<int> divided(const std::vector<KnownJob>& known, int gpus) {
+  std::vector<Share> jobs;
+  for (const KnownJob& one : known) jobs.push_back(one.job);
+  std::vector<std::size_t> shortest_first(jobs.size());
+  std::iota(shortest_first.begin(), shortest_first.end(), std::size_t{0});
+  std::ranges::stable_sort(shortest_first, {}, [&](std::size_t n) { return jobs[n].key.rank.minor; });
+  Supply supply(gpus);
+  divide_by_tournament(jobs, shortest_first, supply,
+                       [&](std::size_t n, int g) { return known[n].speedup[static_cast<std::size_t>(g)]; });
   std::vector<int> counts;
-  for (const AfsJob& job : jobs) counts.push_back(job.gpus);
+  for (const Share& job : jobs) counts.push_back(job.gpus);
   return counts;
 }
 
 // Against A the third GPU would go to D. But B takes it from A first, then C from B, and D does not get it from C.
 TEST(AfsL, a_job_that_gets_nothing_itself_may_decide_between_two_others) {
-  std::vector<AfsJob> jobs = {afs_job(100, {0, 1, 1.6, 2}), afs_job(400, {0, 1, 2, 3}), afs_job(200, {0, 1, 2, 3}),
-                              afs_job(300, {0, 1, 2, 3})};
-  divide_by_tournament(jobs, 3);
-  EXPECT_EQ(gpus_of(jobs), (std::vector<int>{1, 0, 2, 0}));
+  EXPECT_EQ(divided({known_job(100, {0, 1, 1.6, 2}), known_job(400, {0, 1, 2, 3}), known_job(200, {0, 1, 2, 3}),
+                     known_job(300, {0, 1, 2, 3})},
+                    3),
+            (std::vector<int>{1, 0, 2, 0}));
 }
 
-AfsJob random_afs_job() {
-  AfsJob job;
-  job.work_s = *rc::gen::inRange(1, 6) * 100;
-  job.least = *rc::gen::inRange(1, 4);
-  const int most = job.least + *rc::gen::inRange(0, 4);
-  job.speedup = {0};
-  for (int g = 1; g <= most; ++g)
-    job.speedup.push_back(job.speedup.back() + *rc::gen::inRange(g == 1 ? 1 : 0, 6) * 0.25);
-  return job;
+KnownJob random_job() {
+  const int work = *rc::gen::inRange(1, 6), least = *rc::gen::inRange(1, 4);
+  const int most = least + *rc::gen::inRange(0, 4);
+  std::vector<double> speedup = {0};
+  for (int g = 1; g <= most; ++g) speedup.push_back(speedup.back() + *rc::gen::inRange(g == 1 ? 1 : 0, 6) * 0.25);
+  return known_job(work * 100, std::move(speedup), least);
 }
 
 RC_GTEST_PROP(AfsL, divides_as_the_tournament_of_all_jobs_does, ()) {
-  std::vector<AfsJob> jobs;
-  for (int n = *rc::gen::inRange(0, 12); n > 0; --n) jobs.push_back(random_afs_job());
-  std::vector<AfsJob> plainly = jobs;
+  std::vector<KnownJob> jobs;
+  for (int n = *rc::gen::inRange(0, 12); n > 0; --n) jobs.push_back(random_job());
   const int gpus = *rc::gen::inRange(0, 24);
-  divide_by_tournament(jobs, gpus);
-  divide_plainly(plainly, gpus);
-  RC_ASSERT(gpus_of(jobs) == gpus_of(plainly));
+  const std::vector<int> counts = divided(jobs, gpus);
+  divide_plainly(jobs, gpus);
+  for (std::size_t n = 0; n < jobs.size(); ++n) RC_ASSERT(counts[n] == jobs[n].job.gpus);
+}
+
+// One GPU is left on each server of four: there are two for job 4, but on no server.
+TEST(ElasticFifo, where_no_job_may_pass_none_passes_one_for_which_there_is_no_place) {
+  for (const auto& [policy, parameters] :
+       {std::pair<std::string, GivenParameters>{"elastic_fifo", {{"admit", "strict"}}}, {"ffdl", {}}}) {
+    Cluster cluster({4, 4, 4}, policy, parameters);
+    for (const std::int64_t id : {1, 2, 3}) cluster.submit(id, gpus(3));
+    cluster.submit(4, gpus(2)).submit(5, gpus(1));
+    EXPECT_EQ(cluster.state(4), JobState::pending) << policy;
+    EXPECT_EQ(cluster.state(5), JobState::pending) << policy;
+    cluster.finish(1);
+    EXPECT_EQ(cluster.state(4), JobState::running) << policy;
+    EXPECT_EQ(cluster.state(5), JobState::running) << policy;
+  }
+  Cluster cluster({4, 4, 4}, "elastic_fifo");
+  for (const std::int64_t id : {1, 2, 3}) cluster.submit(id, gpus(3));
+  cluster.submit(4, gpus(2)).submit(5, gpus(1));
+  EXPECT_EQ(cluster.state(5), JobState::running);
 }
 
 }  // namespace

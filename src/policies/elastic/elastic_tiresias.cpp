@@ -1,7 +1,6 @@
 #include "policies/elastic/elastic_tiresias.h"
 
 #include <algorithm>
-#include <map>
 #include <queue>
 #include <tuple>
 
@@ -80,23 +79,20 @@ class ElasticTiresias : public ElasticPolicy {
     return asked <= left ? asked : 0;
   }
 
-  void divide(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) override {
-    int left = serve_in_order(snapshot, shares, gpus);
+  void divide(const Snapshot& snapshot, std::vector<Share>& shares, Supply supply) override {
+    serve_in_order(snapshot, shares, supply);
     if (without_gpus(shares) > compaction_threshold_) {
       for (Share& share : shares) {
         if (share.gpus == 0 || share.key.rank.major == 0) continue;
-        left += share.gpus - share.least;
-        share.gpus = share.least;
+        supply.give(share, share.least - share.gpus);
       }
     }
-    if (left > 0) hand_out(snapshot, shares, left);
+    if (supply.total() > 0) hand_out(snapshot, shares, supply);
   }
 
  private:
   void enter(const Snapshot& snapshot, JobIndex job) {
-    const int least = snapshot.job(job).request.gpus_min;
-    const auto line = static_cast<std::uint32_t>(line_of_.size());
-    offers_.insert_into(line_of_.try_emplace(least, line).first->second, job, first_gain(snapshot, job));
+    offers_.insert_into(lines_.shape_of(job), job, first_gain(snapshot, job));
   }
   GainKey first_gain(const Snapshot& snapshot, JobIndex index) {
     const Job& job = snapshot.job(index);
@@ -115,7 +111,7 @@ class ElasticTiresias : public ElasticPolicy {
   }
 
   // Step by step where the speed grows most: one more for a job that has some, the whole minimum for one that has none.
-  void hand_out(const Snapshot& snapshot, std::vector<Share>& shares, int left) {
+  void hand_out(const Snapshot& snapshot, std::vector<Share>& shares, Supply& supply) {
     struct Step {
       GainKey offer;
       std::size_t share;
@@ -138,27 +134,25 @@ class ElasticTiresias : public ElasticPolicy {
     std::ranges::sort(served);
     const std::ptrdiff_t in_order = std::ssize(shares);
     WaitingLines<GainKey>::Walk waiting(offers_);
-    while (left > 0) {
+    while (supply.total() > 0) {
       while (!waiting.done() && std::ranges::binary_search(served, waiting.job())) waiting.next();
       if (!waiting.done() && (steps.empty() || waiting.key() < steps.top().offer)) {
         const Job& job = snapshot.job(waiting.job());
-        if (job.request.gpus_min > left) {
+        if (job.request.gpus_min > supply.left(kinds_of_line(waiting.shape()))) {
           waiting.close_line();
           continue;
         }
         Share& share = shares.emplace_back(new_share(snapshot, waiting.job(), key_of(snapshot, job)));
-        share.gpus = share.least;
-        left -= share.least;
+        supply.give(share, share.least);
         offer(shares.size() - 1);
         waiting.next();
       } else {
         if (steps.empty()) break;
         const std::size_t i = steps.top().share;
         steps.pop();
-        const int step = shares[i].gpus == 0 ? shares[i].least : 1;
-        if (step > left) continue;
-        shares[i].gpus += step;
-        left -= step;
+        const int step = shares[i].step();
+        if (step > supply.left_for(shares[i])) continue;
+        supply.give(shares[i], step);
         offer(i);
       }
     }
@@ -177,9 +171,8 @@ class ElasticTiresias : public ElasticPolicy {
 
   TiresiasQueues queues_;
   int compaction_threshold_;
-  std::vector<JobId> promoted_;           // in the plan being made
-  WaitingLines<GainKey> offers_;          // of the waiting jobs, a line for each minimum
-  std::map<int, std::uint32_t> line_of_;  // by minimum
+  std::vector<JobId> promoted_;   // in the plan being made
+  WaitingLines<GainKey> offers_;  // of the waiting jobs, in lines as in lines_
 };
 
 }  // namespace

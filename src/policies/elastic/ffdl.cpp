@@ -47,8 +47,8 @@ void divide_by_throughput(const Snapshot& snapshot, std::vector<Share>& shares, 
 
 namespace {
 
-// One GPU at a time goes where it gains most; ties: the job that comes first.
-void divide_by_marginal_gain(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) {
+// The jobs have their minimums. One GPU at a time goes where it gains most; ties: the job that comes first.
+void divide_by_marginal_gain(const Snapshot& snapshot, std::vector<Share>& shares, Supply& supply) {
   struct Step {
     double gain;
     std::size_t share;
@@ -57,20 +57,17 @@ void divide_by_marginal_gain(const Snapshot& snapshot, std::vector<Share>& share
   std::priority_queue<Step> steps;
   const auto offer = [&](std::size_t i) {
     const Share& share = shares[i];
-    if (share.gpus >= share.most) return;
+    if (share.gpus >= share.most || supply.left_for(share) == 0) return;
     const double gain = speedup_of(snapshot, share.job, share.gpus + 1) - speedup_of(snapshot, share.job, share.gpus);
     if (gain > 0) steps.push({gain, i});
   };
   for (std::size_t i = 0; i < shares.size(); ++i) {
-    shares[i].gpus = shares[i].least;
-    gpus -= shares[i].least;
     offer(i);
   }
-  for (; gpus > 0 && !steps.empty(); --gpus) {
+  while (supply.total() > 0 && !steps.empty()) {
     const std::size_t i = steps.top().share;
     steps.pop();
-    ++shares[i].gpus;
-    offer(i);
+    if (supply.give_one(shares[i])) offer(i);
   }
 }
 
@@ -80,12 +77,18 @@ class Ffdl : public ElasticPolicy {
 
  protected:
   Rank rank_of(const Snapshot&, const Job& job) override { return {.major = -std::int64_t{job.request.priority}}; }
-  void divide(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) override {
-    serve_in_order(snapshot, shares, gpus);
+  void divide(const Snapshot& snapshot, std::vector<Share>& shares, Supply supply) override {
+    const int gpus = shares.empty() ? 0 : supply.left(shares.front().may_use);
+    serve_in_order(snapshot, shares, supply);
     std::vector<Share> served(shares.begin(), std::ranges::find(shares, 0, &Share::gpus));
     if (std::ranges::all_of(served, [](const Share& share) { return share.least >= share.most; })) return;
-    gpus <= exact_gpus_ ? divide_by_throughput(snapshot, served, gpus)
-                        : divide_by_marginal_gain(snapshot, served, gpus);
+    const bool compete_for_all =
+        std::ranges::all_of(served, [&](const Share& share) { return share.may_use == served.front().may_use; });
+    if (compete_for_all && gpus <= exact_gpus_) {
+      divide_by_throughput(snapshot, served, gpus);
+    } else {
+      divide_by_marginal_gain(snapshot, served, supply);
+    }
     std::copy(served.begin(), served.end(), shares.begin());
   }
   bool ranks_change(const Snapshot&) const override { return false; }

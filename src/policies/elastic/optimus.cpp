@@ -14,9 +14,9 @@ class Optimus : public ElasticPolicy {
  protected:
   Rank rank_of(const Snapshot&, const Job&) override { return {}; }
 
-  void divide(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) override {
-    gpus = serve_in_order(snapshot, shares, gpus);
-    if (gpus == 0) return;
+  void divide(const Snapshot& snapshot, std::vector<Share>& shares, Supply supply) override {
+    serve_in_order(snapshot, shares, supply);
+    if (supply.total() <= 0) return;
     std::vector<Trainee> trainees;
     std::vector<Share*> growing;
     for (Share& share : shares) {
@@ -24,8 +24,8 @@ class Optimus : public ElasticPolicy {
       growing.push_back(&share);
       trainees.push_back(trainee(snapshot, share));
     }
-    share_by_marginal_gain(trainees, gpus, true, true);
-    for (std::size_t i = 0; i < growing.size(); ++i) growing[i]->gpus = trainees[i].workers;
+    share_by_marginal_gain(
+        trainees, [&](std::size_t i, double) { return supply.give_one(*growing[i]); }, true, true);
   }
 
   bool ranks_change(const Snapshot&) const override { return false; }

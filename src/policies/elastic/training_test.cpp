@@ -14,6 +14,15 @@ namespace {
 using test::Cluster;
 using test::elastic;
 
+// From `left` shares, whoever asks.
+TakeShare from(double left) {
+  return [left](std::size_t, double share) mutable {
+    if (share > left) return false;
+    left -= share;
+    return true;
+  };
+}
+
 // b = (0.01, 4, 0.02, 2, 0.5): (1,1) .39, (2,1) .44, (3,1) .47, (3,2) .49, (4,2) .50, and no further.
 TEST(MarginalGain, coach_climbs_to_the_vertex_and_stops) {
   const QuadraticUtility utility(.01, 4, .02, 2, .5);
@@ -25,7 +34,7 @@ TEST(MarginalGain, coach_climbs_to_the_vertex_and_stops) {
     trainee.server_share = 1;
     trainee.value = [&](int w, int p) { return utility.at(w, p).value; };
     std::vector<Trainee> jobs{trainee};
-    share_by_marginal_gain(jobs, steps, false, false);
+    share_by_marginal_gain(jobs, from(steps), false, false);
     path.emplace_back(jobs[0].workers, jobs[0].servers);
   }
   EXPECT_EQ(path, (std::vector<std::pair<int, int>>{{1, 1}, {2, 1}, {3, 1}, {3, 2}, {4, 2}, {4, 2}, {4, 2}}));
@@ -38,7 +47,7 @@ TEST(MarginalGain, what_does_not_fit_is_dropped_and_the_others_go_on) {
   big.value = [](int w, int) { return 10.0 * w; };
   small.value = [](int w, int) { return 1.0 * w; };
   std::vector<Trainee> jobs{big, small};
-  share_by_marginal_gain(jobs, 2, false, false);
+  share_by_marginal_gain(jobs, from(2), false, false);
   EXPECT_EQ(jobs[0].workers, 1);
   EXPECT_EQ(jobs[1].workers, 3);
 }

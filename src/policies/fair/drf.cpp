@@ -80,8 +80,8 @@ class Drf : public UserQueuePolicy {
     in_line_.clear();
     all_ = all_of(snapshot);
     std::map<UserIndex, Amounts> has = held_by_user(snapshot);
-    for (const auto& [user, jobs] : users_.by_user()) {
-      if (jobs.in_order.empty()) continue;
+    for (const UserIndex user : users_.waiting()) {
+      const UserLines::Jobs& jobs = users_.of(user);
       Walk walk = that_fit(snapshot, jobs);
       if (walk.done()) continue;
       const double weight = snapshot.job(jobs.in_order.begin()->job).request.user_weight;

@@ -39,8 +39,8 @@ class FairShare : public UserQueuePolicy {
   }
 
   void decide(const Snapshot& snapshot, Plan& plan) override {
-    usage_.learn(snapshot);
     if (snapshot.free.total() == 0) return;
+    usage_.learn(snapshot);
     begin_placing();
     gather(snapshot, [&](const UserLines::Jobs& jobs) { return that_fit(snapshot, jobs); });
     Trial trial(snapshot.free);
@@ -99,24 +99,19 @@ class FairShare : public UserQueuePolicy {
   void gather(const View& view, WalkOf walk_of) {
     users_in_line_.clear();
     highest_ = 1;
-    std::map<UserIndex, double> usage = usage_.by_user(view);
-    std::map<UserIndex, double> weight;
-    for (const auto& [user, gpu_s] : usage) weight[user] = 1;
-    for (const auto& [user, jobs] : users_.by_user()) {
-      if (jobs.in_order.empty()) continue;
-      const JobRequest& head = view.job(jobs.in_order.begin()->job).request;
-      weight[user] = head.user_weight;
+    double weight_of_all = static_cast<double>(usage_.users());  // 1 of each who waits for nothing
+    for (const UserIndex user : users_.waiting()) {
+      const JobRequest& head = view.job(users_.of(user).in_order.begin()->job).request;
+      weight_of_all += head.user_weight - (usage_.has_any(user) ? 1 : 0);
       highest_ = std::max(highest_, head.priority);
     }
-    double usage_of_all = 0, weight_of_all = 0;
-    for (const auto& [user, gpu_s] : usage) usage_of_all += gpu_s;
-    for (const auto& [user, w] : weight) weight_of_all += w;
-    for (const auto& [user, jobs] : users_.by_user()) {
-      if (jobs.in_order.empty()) continue;
+    for (const UserIndex user : users_.waiting()) {
+      const UserLines::Jobs& jobs = users_.of(user);
       Walk walk = walk_of(jobs);
       if (walk.done()) continue;
-      users_in_line_.push_back(
-          {&jobs, std::move(walk), fair_share_factor(usage[user], usage_of_all, weight[user], weight_of_all)});
+      const double weight = view.job(jobs.in_order.begin()->job).request.user_weight;
+      const double factor = fair_share_factor(usage_.of(user), usage_.of_all(), weight, weight_of_all);
+      users_in_line_.push_back({&jobs, std::move(walk), factor});
       rank(view, users_in_line_.back());
     }
   }

@@ -36,7 +36,7 @@ class MaxMin : public Policy {
       if (due) divide(snapshot, trial, plan);
       start_waiting(snapshot, trial, plan);
     }
-    if (!snapshot.active.empty()) plan.wake_at(Instant{(round + 1) * round_.us});
+    if (!snapshot.active.empty() || !plan.decisions().empty()) plan.wake_at(Instant{(round + 1) * round_.us});
   }
 
   std::vector<JobIndex> queue_order(const View& view) const override {

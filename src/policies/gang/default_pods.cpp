@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <functional>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "model/gpu_counts.h"
+#include "policy/job_set.h"
 #include "policy/placer.h"
 #include "policy/queue_policy.h"
 
@@ -53,54 +55,53 @@ std::uint64_t draw(std::uint64_t seed, JobId job, int pod) {
                 (static_cast<std::uint64_t>(pod) << 48))();
 }
 
-class DefaultPods : public ArrivalPolicy {
+// Where a pod stands in the line.
+struct PodKey {
+  int priority = 0;
+  Instant submitted;
+  std::uint64_t sequence = 0;
+  JobId id;
+  friend auto operator<=>(const PodKey&, const PodKey&) = default;
+};
+
+class DefaultPods : public QueuePolicy<PodKey> {
  public:
   explicit DefaultPods(Duration timeout) : timeout_(timeout) {}
 
   void attach(const Snapshot& snapshot) override {
-    ArrivalPolicy::attach(snapshot);
+    QueuePolicy::attach(snapshot);
     waiting_.clear();
     for (const JobIndex job : snapshot.waiting) waiting_.emplace(snapshot.job(job).request.id.value, job);
-    seed_.reset();
   }
 
   int gpus_least(const Job& job) const override { return pods_needed(job.request); }
 
   void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
-    ArrivalPolicy::notice(snapshot, kind, job);
-    const JobRequest& request = snapshot.job(job).request;
-    if (kind == NoticeKind::active || kind == NoticeKind::ended) {
-      const bool has_waited = waiting_.erase(request.id.value) > 0;
-      if (has_waited) gone_ += static_cast<std::size_t>(request.gpus);
-      if (has_waited && kind == NoticeKind::ended)
-        seed_.reset();  // held or edited, it may be back before its pods went
-    } else if (kind == NoticeKind::waiting) {
-      waiting_.insert_or_assign(request.id.value, job);
-      const bool may_be_known = snapshot.job(job).attempt > 0;  // its pods may still be in pods_
-      may_be_known ? seed_.reset() : arrived_.push_back(job);
-    } else if (kind == NoticeKind::edited) {
-      seed_.reset();
-    }
+    QueuePolicy::notice(snapshot, kind, job);
+    const std::int64_t id = snapshot.job(job).request.id.value;
+    if (kind == NoticeKind::waiting) waiting_.insert_or_assign(id, job);
+    if (kind == NoticeKind::active || kind == NoticeKind::ended) waiting_.erase(id);
   }
 
   void decide(const Snapshot& snapshot, Plan& plan) override {
     Bindings bindings = recall(snapshot);
+    if (std::exchange(seed_, bindings.seed) != bindings.seed) rekey_all(snapshot);
     Trial trial(snapshot.free);
+    started_.clear();
     hold(snapshot, bindings, trial);
-    order_pods(snapshot, bindings.seed);
-    for (const JobIndex job : counted_) first_[job] = 0;
-    counted_.clear();
-    for (const auto& [id, gpus] : bindings.of) set_first(waiting_.at(id.value), gpus.count());
-    Cursor cursor;
-    bind(snapshot, cursor, bindings, trial);
+    bind(snapshot, bindings, trial);
     if (is_deadlocked(snapshot, bindings, trial.free())) {
-      resolve(snapshot, cursor, bindings, trial, plan);
+      resolve(snapshot, bindings, trial, plan);
     } else {
       bindings.deadlocked = {};
     }
     start(snapshot, bindings, trial, plan);
     if (std::string text = bindings.text(); text != snapshot.memory.blob) plan.remember(std::move(text));
   }
+
+ protected:
+  // That of its first pod.
+  PodKey key_of(const Snapshot&, const Job& job) override { return key_of_pod(job.request, 0); }
 
  private:
   static Bindings recall(const Snapshot& snapshot) {
@@ -117,7 +118,7 @@ class DefaultPods : public ArrivalPolicy {
       if (job == waiting_.end()) return true;
       const JobRequest& request = snapshot.job(job->second).request;
       const Allocation& gpus = binding.second;
-      const bool stands = gpus.count() <= request.gpus &&
+      const bool stands = gpus.count() <= request.gpus && !is_frozen(snapshot.job(job->second)) &&
                           std::all_of(gpus.parts().begin(), gpus.parts().end(), [&](const ServerGpus& part) {
                             return trial.free().is_open(part.server) &&
                                    trial.free().on(part.server).contains(part.gpus) &&
@@ -141,110 +142,55 @@ class DefaultPods : public ArrivalPolicy {
     for (const ServerGpus& part : gpus.parts()) trial.give(part.server, part.gpus, of_pods(request, part.gpus.count()));
   }
 
-  struct Pod {
-    int priority;
-    Instant submitted;
-    std::uint64_t sequence;
-    JobIndex job;
-    int number;
-    std::uint32_t shape;
-    JobId id;
-    friend bool operator<(const Pod& a, const Pod& b) {
-      return std::tie(b.priority, a.submitted, a.sequence, a.job, a.number) <
-             std::tie(a.priority, b.submitted, b.sequence, b.job, b.number);
-    }
-  };
-
-  void add_pods(const Snapshot& snapshot, JobIndex index) {
-    const JobRequest& request = snapshot.job(index).request;
-    const std::uint32_t shape = shapes_.intern(request, request.gpus, Spread::few);
-    for (int n = 0; n < request.gpus; ++n)
-      pods_.push_back({request.priority, request.submitted, draw(*seed_, request.id, n), index, n, shape, request.id});
-    while (!first_.contains(index)) first_.push_back(0);
+  // A job's pods are numbered in the order of their lots, and bound in this order.
+  PodKey key_of_pod(const JobRequest& request, int number) const {
+    std::vector<std::uint64_t> lots;
+    for (int pod = 0; pod < request.gpus; ++pod) lots.push_back(draw(seed_, request.id, pod));
+    std::ranges::nth_element(lots, lots.begin() + number);
+    return {-request.priority, request.submitted, lots[static_cast<std::size_t>(number)], request.id};
   }
 
-  // Brings pods_ up to date. Pods of jobs that no longer wait are skipped, and dropped some at a time.
-  void order_pods(const Snapshot& snapshot, std::uint64_t seed) {
-    if (seed_ != seed) {
-      seed_ = seed;
-      pods_.clear();
-      gone_ = 0;
-      arrived_.clear();
-      for (const auto& [id, index] : waiting_) arrived_.push_back(index);
-    }
-    if (gone_ > 16 + pods_.size() / 64) {
-      std::erase_if(pods_, [&](const Pod& pod) { return !waits(pod); });
-      gone_ = 0;
-    }
-    const std::ptrdiff_t known = std::ssize(pods_);
-    for (const JobIndex job : arrived_) add_pods(snapshot, job);
-    arrived_.clear();
-    std::sort(pods_.begin() + known, pods_.end());
-    std::inplace_merge(pods_.begin(), pods_.begin() + known, pods_.end());
-  }
-  bool waits(const Pod& pod) const {
-    const auto at = waiting_.find(pod.id.value);
-    return at != waiting_.end() && at->second == pod.job;
-  }
-
-  // How far a decision has come in pods_. Of a job with n bound pods those numbered from n on may be bound.
-  struct Cursor {
-    std::vector<std::size_t> passed;  // that may still be bound
-    std::size_t next = 0;
-  };
-  static constexpr int no_pod = std::numeric_limits<int>::max();
-
-  // `youngest`: of the jobs that hold pods, while jobs give up theirs; else none.
-  void bind(const Snapshot& snapshot, Cursor& cursor, Bindings& bindings, Trial& trial, JobIndex youngest = {}) {
-    std::vector<bool> closed(shapes_.size(), false);  // no pod of this shape fits any more
-    std::vector<std::size_t> passed;
-    std::vector<JobIndex> bound;
-    const auto visit = [&](std::size_t at) {
-      const Pod& pod = pods_[at];
-      if (pod.number < first_[pod.job] || !waits(pod)) return;
-      const bool holds_some = bindings.of.contains(pod.id);
-      const bool is_closed = !holds_some && closed[pod.shape];
-      if (!is_closed && !holds_some && bound.empty() && would_give_up(snapshot, pod, bindings.seed, trial, youngest))
-        return set_first(pod.job, no_pod);
-      passed.push_back(at);
-      if (is_closed) return;
-      if (bind_one(snapshot, pod, bindings, trial)) {
-        bound.push_back(pod.job);
-      } else if (!holds_some) {
-        closed[pod.shape] = true;
-      }
+  // Binds pods in order of the line until no more fit.
+  void bind(const Snapshot& snapshot, Bindings& bindings, Trial& trial) const {
+    std::set<PodKey> next;  // pod of each job that holds some
+    const auto add_next = [&](const Job& job, const Allocation& bound) {
+      if (!has_all_pods(job, bound)) next.insert(key_of_pod(job.request, bound.count()));
     };
-    std::size_t i = 0;
-    while (i < cursor.passed.size() && trial.free().total() > 0) visit(cursor.passed[i++]);
-    while (cursor.next < pods_.size() && trial.free().total() > 0) visit(cursor.next++);
-    passed.insert(passed.end(), cursor.passed.begin() + static_cast<std::ptrdiff_t>(i), cursor.passed.end());
-    cursor.passed = std::move(passed);
-    for (const JobIndex job : bound) set_first(job, bindings.of.at(snapshot.job(job).request.id).count());
+    for (const auto& [id, bound] : bindings.of) add_next(snapshot.job(waiting_.at(id.value)), bound);
+    Walk walk(lines_);
+    while (trial.free().total() > 0 && (!next.empty() || !walk.done())) {
+      if (!walk.done() && (bindings.of.contains(walk.key().id) || started_.contains(walk.job()))) {
+        walk.next();
+        continue;
+      }
+      const bool is_first = next.empty() || (!walk.done() && walk.key() < *next.begin());
+      const Job& job = snapshot.job(is_first ? walk.job() : waiting_.at(next.begin()->id.value));
+      const bool is_bound = bind_one(snapshot, job, bindings, trial);
+      if (!is_first) next.erase(next.begin());
+      if (is_bound) add_next(job, bindings.of.at(job.request.id));
+      if (is_first && !is_bound) walk.close_line();
+    }
   }
 
-  // Whether a job that would get the only free GPU would be the next to give up its pods. While many wait most are, and
-  // nothing else comes of it.
-  static bool would_give_up(const Snapshot& snapshot, const Pod& pod, std::uint64_t seed, const Trial& trial,
-                            JobIndex youngest) {
-    if (!youngest.valid() || trial.free().total() > 1) return false;
-    const Job& job = snapshot.job(pod.job);
-    return submitted_before(snapshot.job(youngest), job) && !has_enough_pods(job.request, 1) &&
-           emptiest(snapshot, trial.free(), job.request, {}, seed, pod.number).valid();
-  }
-  void set_first(JobIndex job, int number) {
-    first_[job] = number;
-    counted_.push_back(job);
+  static bool has_all_pods(const Job& job, const Allocation& bound) {
+    return bound.count() >= (is_frozen(job) ? job.frozen_on->count() : job.request.gpus);
   }
 
-  static bool bind_one(const Snapshot& snapshot, const Pod& pod, Bindings& bindings, Trial& trial) {
-    const JobRequest& request = snapshot.job(pod.job).request;
-    const auto bound = bindings.of.find(request.id);
-    const bool has_some = bound != bindings.of.end();
-    const bool has_all_servers = has_some && std::cmp_greater_equal(bound->second.parts().size(), request.servers_max);
-    const ServerIndex server = has_all_servers
-                                   ? one_of_them(snapshot, trial.free(), request, bound->second)
-                                   : emptiest(snapshot, trial.free(), request, has_some ? bound->second : Allocation(),
-                                              bindings.seed, pod.number);
+  // Of a frozen job all at once: only its own GPUs are of use to it.
+  static bool bind_one(const Snapshot& snapshot, const Job& job, Bindings& bindings, Trial& trial) {
+    const JobRequest& request = job.request;
+    if (is_frozen(job)) {
+      auto own = place(trial.free(), snapshot.servers, job, job.frozen_on->count());
+      if (!own) return false;
+      take(*own, request, trial);
+      bindings.of[request.id] = std::move(*own);
+      return true;
+    }
+    const auto found = bindings.of.find(request.id);
+    const Allocation bound = found == bindings.of.end() ? Allocation() : found->second;
+    const bool has_all_servers = std::cmp_greater_equal(bound.parts().size(), request.servers_max);
+    const ServerIndex server = has_all_servers ? one_of_them(snapshot, trial.free(), request, bound)
+                                               : emptiest(snapshot, trial.free(), request, bound, bindings.seed);
     if (!server.valid()) return false;
     const Allocation gpu(
         server, lowest(snapshot.servers[server], free_for(trial.free(), snapshot.servers, request, server), 1));
@@ -293,7 +239,7 @@ class DefaultPods : public ArrivalPolicy {
   }
 
   static ServerIndex emptiest(const Snapshot& snapshot, const FreeGpus& free, const JobRequest& request,
-                              const Allocation& bound, std::uint64_t seed, int pod) {
+                              const Allocation& bound, std::uint64_t seed) {
     std::vector<ServerIndex> equals;
     for (int n = free.gpus_per_server_max(); n > 0 && equals.empty(); --n) {
       const IndexSet& bucket = free.with_exactly(n);
@@ -305,7 +251,7 @@ class DefaultPods : public ArrivalPolicy {
       }
     }
     if (equals.empty()) return ServerIndex::none();
-    return equals[draw(~seed, request.id, pod) % equals.size()];
+    return equals[draw(~seed, request.id, bound.count()) % equals.size()];
   }
 
   static int pods_needed(const JobRequest& request) {
@@ -321,35 +267,49 @@ class DefaultPods : public ArrivalPolicy {
   bool is_deadlocked(const Snapshot& snapshot, const Bindings& bindings, const FreeGpus& free) const {
     if (!snapshot.active.empty() || bindings.of.empty()) return false;
     return std::ranges::none_of(bindings.of, [&](const auto& binding) {  // everything that fits has been bound
-      return may_start(snapshot.job(waiting_.at(binding.first.value)).request, binding.second, free);
+      return may_start(snapshot.job(waiting_.at(binding.first.value)), binding.second, free);
     });
   }
 
-  void resolve(const Snapshot& snapshot, Cursor& cursor, Bindings& bindings, Trial& trial, Plan& plan) {
+  void resolve(const Snapshot& snapshot, Bindings& bindings, Trial& trial, Plan& plan) {
     if (!bindings.deadlocked.happened()) bindings.deadlocked = snapshot.now;
     const bool due = timeout_.us > 0 && snapshot.now >= bindings.deadlocked + timeout_;
-    while (due && bindings.of.size() > 1 && is_deadlocked(snapshot, bindings, trial.free())) {
-      const JobIndex youngest = youngest_holder(snapshot, bindings);
-      const JobRequest& request = snapshot.job(youngest).request;
-      give(bindings.of.at(request.id), request, trial);
-      bindings.of.erase(request.id);
-      set_first(youngest, no_pod);
-      bind(snapshot, cursor, bindings, trial, youngest_holder(snapshot, bindings));
+    if (due && complete_one(snapshot, bindings, trial)) {
+      start(snapshot, bindings, trial, plan);
+      return bind(snapshot, bindings, trial);
     }
-    if (!is_deadlocked(snapshot, bindings, trial.free())) return;
-    for (const JobIndex index : snapshot.waiting) {
-      if (bindings.of.contains(snapshot.job(index).request.id)) plan.defer(index, ReasonCode::gang_incomplete);
-    }
+    for (const auto& [id, gpus] : bindings.of) plan.defer(waiting_.at(id.value), ReasonCode::gang_incomplete);
     if (timeout_.us > 0 && !due) plan.wake_at(bindings.deadlocked + timeout_);
   }
 
-  JobIndex youngest_holder(const Snapshot& snapshot, const Bindings& bindings) const {
-    JobIndex youngest;
-    for (const auto& [id, gpus] : bindings.of) {
-      const JobIndex index = waiting_.at(id.value);
-      if (!youngest.valid() || submitted_before(snapshot.job(youngest), snapshot.job(index))) youngest = index;
+  // Of the jobs that hold pods the last give up theirs until the first has all of its own; if that is not enough, as
+  // where something else has taken a GPU of its server, until the second has, and so on. Returns whether one has.
+  bool complete_one(const Snapshot& snapshot, Bindings& bindings, Trial& trial) const {
+    std::vector<JobIndex> holders;
+    for (const auto& [id, gpus] : bindings.of) holders.push_back(waiting_.at(id.value));
+    std::ranges::sort(holders, {}, [&](JobIndex job) { return ArrivalKey::of(snapshot.job(job)); });
+    for (const JobIndex first : holders) {
+      const std::size_t before = trial.mark();
+      Bindings with_first = bindings;
+      if (complete(snapshot, first, holders, with_first, trial)) return bindings = std::move(with_first), true;
+      trial.rewind(before);
     }
-    return youngest;
+    return false;
+  }
+
+  static bool complete(const Snapshot& snapshot, JobIndex first, const std::vector<JobIndex>& holders,
+                       Bindings& bindings, Trial& trial) {
+    const Job& job = snapshot.job(first);
+    const Allocation& bound = bindings.of.at(job.request.id);
+    for (auto last = holders.rbegin(); last != holders.rend() && !may_start(job, bound, trial.free()); ++last) {
+      if (*last == first) continue;
+      const JobRequest& other = snapshot.job(*last).request;
+      give(bindings.of.at(other.id), other, trial);
+      bindings.of.erase(other.id);
+      while (!has_all_pods(job, bound) && bind_one(snapshot, job, bindings, trial)) {
+      }
+    }
+    return may_start(job, bound, trial.free());
   }
 
   // A job with fewer pods than it asks for may need more CPU and memory than its pods hold.
@@ -362,38 +322,30 @@ class DefaultPods : public ArrivalPolicy {
     return has;
   }
 
-  static bool may_start(const JobRequest& request, const Allocation& gpus, const FreeGpus& free) {
-    return has_enough_pods(request, gpus.count()) && has_resources(request, gpus, free);
+  static bool may_start(const Job& job, const Allocation& gpus, const FreeGpus& free) {
+    const JobRequest& request = job.request;
+    return (is_frozen(job) || has_enough_pods(request, gpus.count())) && has_resources(request, gpus, free);
   }
 
-  void start(const Snapshot& snapshot, Bindings& bindings, Trial& trial, Plan& plan) const {
+  void start(const Snapshot& snapshot, Bindings& bindings, Trial& trial, Plan& plan) {
     std::erase_if(bindings.of, [&](const auto& binding) {
       const JobIndex index = waiting_.at(binding.first.value);
       const Job& job = snapshot.job(index);
       const JobRequest& request = job.request;
       const Allocation& gpus = binding.second;
-      if (!may_start(request, gpus, trial.free())) return false;
-      const std::size_t bound = trial.mark();
+      if (!may_start(job, gpus, trial.free())) return false;
       give(gpus, request, trial);
-      // A frozen job continues on its own GPUs, wherever its pods were bound.
-      const auto place_of =
-          is_frozen(job) ? place(trial.free(), snapshot.servers, job, gpus.count()) : std::optional(gpus);
-      if (!place_of) return trial.rewind(bound), false;
-      trial.take(*place_of, request);
-      plan.start(index, *place_of);
+      trial.take(gpus, request);
+      plan.start(index, gpus);
+      started_.insert(index);
       return true;
     });
   }
 
   Duration timeout_;
+  std::uint64_t seed_ = 0;                                     // of the lots that lines_ are ordered by
   boost::unordered_flat_map<std::int64_t, JobIndex> waiting_;  // by id
-  std::optional<std::uint64_t> seed_;   // that pods_ are ordered with; nothing: they are out of date
-  std::vector<Pod> pods_;               // in order: of equal priority and submission by sequence, whatever their jobs
-  std::vector<JobIndex> arrived_;       // jobs whose pods are not in pods_ yet
-  std::size_t gone_ = 0;                // pods in pods_ whose jobs no longer wait
-  IndexedVector<JobIndex, int> first_;  // in a decision, by job: the first number of a pod that may be bound
-  std::vector<JobIndex> counted_;       // jobs for which first_ may not be 0
-  Shapes shapes_;
+  JobSet started_;                                             // by this plan
 };
 
 }  // namespace
@@ -418,7 +370,8 @@ PolicyEntry default_pods_entry() {
                       0,
                       1e9,
                       {},
-                      "after this long in a deadlock the youngest job gives up its workers; 0: never"}};
+                      "after this long in a deadlock the youngest jobs give up their workers until another job has all "
+                      "of its own; 0: never"}};
   return {std::move(info), [](const Parameters& given) -> std::unique_ptr<Policy> {
             return std::make_unique<DefaultPods>(Duration::seconds(given.number("deadlock_timeout_s")));
           }};

@@ -1,6 +1,10 @@
 // The worked examples of gang scheduling and of its baseline, by hand.
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <map>
+#include <sstream>
+
 #include "support/workload.h"
 
 namespace sl {
@@ -185,20 +189,132 @@ TEST(DefaultPods, nine_of_ten_orders_deadlock) {
   EXPECT_NEAR(deadlocks, 0.9 * draws, 40);  // four standard deviations
 }
 
-TEST(DefaultPods, a_deadlock_is_reported_and_ends_after_its_timeout) {
+// Jobs that ask for so many of the server's GPUs each have come at once: what must be true of a deadlock, in twenty
+// draws. Returns how many there were.
+template <typename Check>
+int for_each_deadlock(int server_gpus, int jobs, int job_gpus, Check check) {
+  int deadlocks = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     CoreSettings settings;
     settings.seed = seed;
-    Cluster cluster({3}, Cluster::make("default"), settings);
-    cluster.feed(ServerDrained{"0", true}).submit(1, gpus(3)).submit(2, gpus(3)).feed(ServerDrained{"0", false});
+    Cluster cluster({server_gpus}, Cluster::make("default"), settings);
+    cluster.feed(ServerDrained{"0", true});
+    for (int id = 1; id <= jobs; ++id) cluster.submit(id, gpus(job_gpus));
+    cluster.feed(ServerDrained{"0", false});
     if (!cluster.core.active().empty()) continue;
+    ++deadlocks;
+    check(cluster);
+  }
+  return deadlocks;
+}
+
+TEST(DefaultPods, a_deadlock_is_reported_and_ends_after_its_timeout) {
+  const int deadlocks = for_each_deadlock(3, 2, 3, [](Cluster& cluster) {
     EXPECT_EQ(cluster.core.explain(cluster.core.find(JobId(1))), ReasonCode::gang_incomplete);
     EXPECT_EQ(cluster.core.next_wake(), Instant::at_seconds(300));
     cluster.at(300).turn();
     EXPECT_EQ(cluster.state(1), JobState::running);  // the younger job gave up its pods
-    return;
+  });
+  EXPECT_GT(deadlocks, 10);
+}
+
+// Jobs that hold pods, with how many: one line each in what the policy remembers, after one of its own.
+std::map<int, int> pods_held(const Cluster& cluster) {
+  std::istringstream lines(cluster.core.memory().blob);
+  std::string line;
+  std::getline(lines, line);
+  std::map<int, int> held;
+  int job = 0, server = 0;
+  for (std::uint64_t gpus = 0; lines >> job >> server >> gpus;) held[job] += std::popcount(gpus);
+  return held;
+}
+
+TEST(DefaultPods, a_deadlock_ends_with_the_first_of_its_jobs_and_takes_from_the_last_what_that_one_needs) {
+  const int deadlocks = for_each_deadlock(12, 20, 4, [](Cluster& cluster) {
+    std::map<int, int> expected = pods_held(cluster);
+    const int first = expected.begin()->first;
+    for (int has = expected[first]; has < 4; expected.erase(std::prev(expected.end())))
+      has += expected.rbegin()->second;
+    expected.erase(first);
+    cluster.at(300).turn();
+    EXPECT_EQ(cluster.state(first), JobState::running);
+    EXPECT_EQ(cluster.core.active().size(), 1u);
+    for (const auto& [job, pods] : expected) EXPECT_GE(pods_held(cluster)[job], pods) << job;
+  });
+  EXPECT_GT(deadlocks, 10);
+}
+
+// Each holds two of the six GPUs: the third gives up its own, one goes to the first, one to a pod of either other job.
+TEST(DefaultPods, what_is_left_once_the_first_has_started_goes_to_the_next) {
+  const int deadlocks = for_each_deadlock(6, 3, 3, [](Cluster& cluster) {
+    cluster.at(300).turn();
+    EXPECT_EQ(cluster.state(1), JobState::running);
+    std::map<int, int> held = pods_held(cluster);
+    EXPECT_FALSE(held.contains(1));
+    EXPECT_EQ((cluster.state(2) == JobState::running ? 3 : 0) + held[2] + held[3], 3);
+    EXPECT_EQ(cluster.core.refusals(Refusal::not_waiting), 0u);
+    EXPECT_EQ(cluster.core.refusals(Refusal::gpus_taken), 0u);
+  });
+  EXPECT_GT(deadlocks, 0);
+}
+
+// The first cannot have its fourth GPU: somebody else uses it.
+TEST(DefaultPods, a_deadlock_whose_first_job_cannot_be_completed_ends_with_another) {
+  int deadlocks = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    CoreSettings settings;
+    settings.seed = seed;
+    Cluster cluster({4, 4}, Cluster::make("default"), settings);
+    cluster.feed(ServerDrained{"0", true}).feed(ServerDrained{"1", true});
+    for (int id = 1; id <= 4; ++id) cluster.submit(id, gpus(4));
+    cluster.feed(ServerDrained{"0", false}).feed(ServerDrained{"1", false});
+    if (!cluster.core.active().empty()) continue;
+    ++deadlocks;
+    std::istringstream memory(cluster.core.memory().blob);
+    std::string header, first, server;
+    std::getline(memory, header);
+    memory >> first >> server;
+    TelemetrySampled sample{server, {}, {}, {}};
+    sample.outside = GpuSet::only(0);
+    cluster.at(10).feed(sample);
+    for (int second = 310; second <= 2000; second += 10) cluster.at(second).turn();
+    EXPECT_FALSE(cluster.core.active().empty()) << "seed " << seed;
   }
-  FAIL() << "twenty draws without a deadlock";
+  EXPECT_GT(deadlocks, 10);
+}
+
+TEST(DefaultPods, a_frozen_job_gets_its_own_gpus_at_once_and_holds_none_up) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CoreSettings settings;
+    settings.seed = seed;
+    settings.abilities.freeze = true, settings.abilities.suspend = false;
+    Cluster cluster({4}, Cluster::make("fifo"), settings);
+    cluster.submit(1, test::freezable(2));
+    ASSERT_EQ(cluster.where(1), "0:0,1");
+    cluster.feed(JobHeld{JobId(1)}).feed(ServerDrained{"0", true}).submit(2, gpus(4)).use("default");
+    cluster.feed(JobHeld{JobId(1), false}).feed(ServerDrained{"0", false});
+    bool has_gone_on = false;
+    for (int second = 0; second <= 2000 && !(has_gone_on && cluster.state(2) == JobState::running); second += 10) {
+      cluster.at(second).turn();
+      if (cluster.state(2) == JobState::running && !has_gone_on) cluster.finish(2).submit(2, gpus(4));
+      if (cluster.state(1) != JobState::running) continue;
+      EXPECT_EQ(cluster.where(1), "0:0,1");
+      has_gone_on = true;
+      cluster.finish(1);
+    }
+    EXPECT_TRUE(has_gone_on) << "seed " << seed;
+    EXPECT_EQ(cluster.state(2), JobState::running) << "seed " << seed;
+  }
+}
+
+TEST(DefaultPods, of_jobs_in_a_deadlock_those_of_higher_priority_come_first) {
+  JobRequest urgent = gpus(2);
+  urgent.priority = 1;
+  Cluster cluster({2}, "default");
+  cluster.submit(1, gpus(1)).submit(2, gpus(2)).submit(3, urgent).finish(1);
+  EXPECT_EQ(pods_held(cluster), (std::map<int, int>{{2, 1}, {3, 1}}));
+  cluster.at(300).turn();
+  EXPECT_EQ(cluster.where(3), "0:0,1");
 }
 
 TEST(DefaultPods, jobs_with_enough_pods_and_too_few_cpus_for_them_are_deadlocked_too) {

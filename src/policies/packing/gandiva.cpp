@@ -12,8 +12,17 @@ class Gandiva : public QueuePolicy<RankKey> {
  public:
   explicit Gandiva(const GandivaSettings& settings) : settings_(settings) {}
 
+  void attach(const Snapshot& snapshot) override {
+    QueuePolicy::attach(snapshot);
+    slice_ends_.clear();
+  }
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
+    QueuePolicy::notice(snapshot, kind, job);
+    if (slice_ends_.contains(job)) slice_ends_[job] = {};
+  }
+
   void decide(const Snapshot& snapshot, Plan& plan) override {
-    GandivaTurn turn(settings_, snapshot, plan);
+    GandivaTurn turn(settings_, slice_ends_, snapshot, plan);
     if (settings_.packing) turn.unpack();
     bool all_served = true;
     for (Walk walk(lines_); !walk.done();) {
@@ -65,6 +74,7 @@ class Gandiva : public QueuePolicy<RankKey> {
 
  private:
   GandivaSettings settings_;
+  SliceEnds slice_ends_;
 };
 
 ParameterInfo switch_parameter(const char* name, const char* help) {

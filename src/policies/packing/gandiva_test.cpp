@@ -192,6 +192,20 @@ TEST(Gandiva, grows_into_idle_gpus_and_gives_them_back_at_once) {
   EXPECT_EQ(cluster.state(2), JobState::running);
 }
 
+TEST(Gandiva, nothing_of_an_earlier_job_in_the_same_slot_is_left) {
+  Cluster cluster({4}, "gandiva", {{"slice_s", "600"}});
+  cluster.submit(1, elastic(1, 1)).submit(2, elastic(1, 1));
+  cluster.finish(1).finish(2);  // as job 1 ended, job 2 was seen in its slice, which ends at 600
+  JobRequest request = elastic(1, 4);
+  request.gpus = 1;
+  for (const std::int64_t id : {3, 4}) cluster.submit(id, request);
+  cluster.finish(4).at(70).turn();
+  EXPECT_EQ(cluster.job(3).allocation.count(), 4);
+  cluster.at(80).submit(5, gpus(3));
+  EXPECT_EQ(cluster.job(3).allocation.count(), 1);
+  EXPECT_EQ(cluster.state(5), JobState::running);
+}
+
 TEST(Gandiva, where_jobs_cannot_be_suspended_they_are_stopped_at_a_checkpoint) {
   CoreSettings live;
   live.abilities = {.suspend = false, .freeze = false, .migrate = false, .resize = false};

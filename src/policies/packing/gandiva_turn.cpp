@@ -21,16 +21,14 @@ Instant gandiva_ready_at(const View& view, const GandivaSettings& settings, cons
   return job.first_start.happened() ? job.waiting_since + gandiva_quantum(view, settings, job) : view.now;
 }
 
-GandivaTurn::GandivaTurn(const GandivaSettings& settings, const Snapshot& snapshot, Plan& plan)
-    : settings_(settings), snapshot_(snapshot), plan_(plan), trial_(snapshot.free) {
-  constexpr std::size_t ahead = 8;  // jobs: those between are read while these are on their way from memory
-  for (std::size_t i = 0; i < snapshot.active.size(); ++i) {
-    if (i + ahead < snapshot.active.size()) {
-      const Job& next = snapshot.job(snapshot.active[i + ahead]);
-      __builtin_prefetch(&next.request);
-      __builtin_prefetch(&next.state);
+GandivaTurn::GandivaTurn(const GandivaSettings& settings, SliceEnds& slice_ends, const Snapshot& snapshot, Plan& plan)
+    : settings_(settings), slice_ends_(slice_ends), snapshot_(snapshot), plan_(plan), trial_(snapshot.free) {
+  for (const JobIndex index : snapshot.active) {
+    if (const Instant end = slice_end(index); end > snapshot.now) {
+      look_again_at(end);
+    } else {
+      note(index);
     }
-    note(snapshot.active[i]);
   }
   std::sort(movable_.begin(), movable_.end(), [&](JobIndex a, JobIndex b) { return ran_longer(a, b); });
 }
@@ -55,7 +53,13 @@ void GandivaTurn::note(JobIndex index) {
   const Instant ripe = job.last_start + quantum(job);
   const bool may_grow = job.request.gpus_max > job.request.gpus;
   const bool is_grown = may_grow && is_movable(job) && job.allocation.count() > job.request.gpus;
-  if (ripe > snapshot_.now && !is_grown) return look_again_at(ripe);  // most of them
+  if (ripe > snapshot_.now && !is_grown) {
+    if (!may_grow && !job.request.shareable && !settings_.epoch_ring) {
+      if (!slice_ends_.contains(index)) slice_ends_.resize(index.value + 1);
+      slice_ends_[index] = ripe;
+    }
+    return look_again_at(ripe);
+  }
   if (!all_usable(snapshot_, job.allocation)) return;
   if (is_grown && may_stay_on(snapshot_, job, job.allocation)) grown_.push_back(index);
   if (ripe > snapshot_.now) return look_again_at(ripe);

@@ -33,9 +33,13 @@ inline Duration gandiva_quantum(const View& view, const GandivaSettings& setting
 // The time from which a waiting job may claim a slice.
 Instant gandiva_ready_at(const View& view, const GandivaSettings& settings, const Job& job);
 
+// By job: when it will have had its slice, if a turn has nothing to do with it before unless it changes. Most running
+// jobs are such, so turns need not read them. A turn notes the ends; Gandiva forgets that of a job that has changed.
+using SliceEnds = IndexedVector<JobIndex, Instant>;
+
 class GandivaTurn {
  public:
-  GandivaTurn(const GandivaSettings& settings, const Snapshot& snapshot, Plan& plan);
+  GandivaTurn(const GandivaSettings& settings, SliceEnds& slice_ends, const Snapshot& snapshot, Plan& plan);
 
   // Serves the job by the first mechanism that works; returns whether it was served.
   bool serve(JobIndex index);
@@ -66,6 +70,7 @@ class GandivaTurn {
     const Job& job = snapshot_.job(index);
     return ripe_.contains({job.last_start, job.request.id, index});
   }
+  Instant slice_end(JobIndex index) const { return slice_ends_.contains(index) ? slice_ends_[index] : Instant{}; }
   void note(JobIndex index);
   void decided(JobIndex index);  // this plan changes the running job: no other mechanism may change it too
 
@@ -102,6 +107,7 @@ class GandivaTurn {
   std::optional<Allocation> succeed_on(JobIndex index, ServerIndex server);
 
   const GandivaSettings& settings_;
+  SliceEnds& slice_ends_;
   const Snapshot& snapshot_;
   Plan& plan_;
   Trial trial_;

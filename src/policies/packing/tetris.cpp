@@ -136,8 +136,27 @@ class Tetris : public QueuePolicy<RankKey> {
       if (!trial.free().is_open(server)) continue;
       while (trial.free().count(server) > 0 && start_best_on(snapshot, server, lines, trial, plan)) continue;
     }
+    start_wide(snapshot, lines, trial, plan);
+  }
+
+  // Jobs that need several servers, in order of rank: that of the lines depends on what came before.
+  static void start_wide(const Snapshot& snapshot, std::vector<View>& lines, Trial& trial, Plan& plan) {
+    std::vector<View*> wide;
     for (View& line : lines) {
-      while (!line.done() && start_over_several(snapshot, line.at->job, trial, plan)) ++line.at;
+      if (!line.done() && !waits_for_one(snapshot, snapshot.job(line.at->job).request)) wide.push_back(&line);
+    }
+    const auto goes_later = [](const View* a, const View* b) { return b->at->key < a->at->key; };
+    std::ranges::make_heap(wide, goes_later);
+    while (!wide.empty()) {
+      std::ranges::pop_heap(wide, goes_later);
+      View& line = *wide.back();
+      const bool has_started = start_over_several(snapshot, line.at->job, trial, plan);
+      if (has_started) ++line.at;
+      if (has_started && !line.done()) {
+        std::ranges::push_heap(wide, goes_later);
+      } else {
+        wide.pop_back();
+      }
     }
   }
 

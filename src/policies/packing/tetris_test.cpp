@@ -54,6 +54,18 @@ TEST(Tetris, packs_complementary_jobs_onto_one_server_and_never_more_than_fits) 
   EXPECT_EQ(cluster.state(3), JobState::running);
 }
 
+// Job 1 has the shape of job 4, so that shape was there first.
+TEST(Tetris, of_jobs_over_several_servers_the_shorter_one_starts_first) {
+  for (const double seconds : {50, 200}) {
+    Cluster cluster({1, 1, 1}, "tetris");
+    Workload load(cluster);
+    JobRequest two = gpus(2), three = gpus(3);
+    two.servers_max = three.servers_max = any_number_of_servers;
+    load.job(1, 0, 10, two).job(2, 20, 100, three).job(3, 30, 100, three).job(4, 40, seconds, two).run(125);
+    EXPECT_EQ(cluster.state(seconds < 100 ? 4 : 3), JobState::running) << seconds;
+  }
+}
+
 TEST(Tetris, task_major_sends_each_job_in_turn_to_the_best_server) {
   Cluster cluster({4, 4}, "tetris", {{"order", "task_major"}});
   cluster.submit(1, gpus(3)).submit(2, gpus(1)).submit(3, gpus(4));

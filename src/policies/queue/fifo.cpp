@@ -1,5 +1,7 @@
 #include "policies/queue/fifo.h"
 
+#include <algorithm>
+
 #include "policy/placer.h"
 #include "policy/queue_policy.h"
 
@@ -65,7 +67,7 @@ class Fifo : public ArrivalPolicy {
   bool is_usable(const Snapshot& snapshot, const GpuFacts& gpu, const Tenancy& of) const {
     if (of.count() >= settings_.share_max) return false;
     if (gpu.utilization_pct && *gpu.utilization_pct >= settings_.theta_pct) return false;
-    if (!of.started.happened()) return true;
+    if (of.count() == 0 || !of.started.happened()) return true;
     const Instant settled = of.started + settings_.settle;
     return snapshot.now >= settled || (gpu.sampled.happened() && gpu.sampled > settled);
   }
@@ -88,9 +90,13 @@ class Fifo : public ArrivalPolicy {
     return std::nullopt;
   }
 
-  // Utilization falls without an event, so look again, but only while a job runs that could release GPUs.
+  // Utilization falls without an event, so look again, as long as GPUs are used.
   void wake_when_settled(const Snapshot& snapshot, bool shares, Plan& plan) const {
-    if (shares && !snapshot.active.empty()) plan.wake_at(snapshot.now + settings_.settle);
+    const bool are_used = !snapshot.active.empty() || std::ranges::any_of(snapshot.servers, [&](const Server& server) {
+      return std::ranges::any_of(
+          server.gpus, [&](const GpuFacts& gpu) { return gpu.utilization_pct.value_or(0) >= settings_.theta_pct; });
+    });
+    if (shares && are_used) plan.wake_at(snapshot.now + settings_.settle);
   }
 
   FifoSettings settings_;

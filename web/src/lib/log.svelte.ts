@@ -135,9 +135,12 @@ export class Log {
 
   private hear(message: Message): void {
     const data = JSON.parse(message.data) as Record<string, unknown>;
-    if (message.id !== null) this.offset = Number(message.id);
+    if (message.id !== null) {
+      const [attempt = 0, offset = 0] = message.id.split('-').map(Number);
+      if (attempt > 0) this.attempt = this.part.attempt ?? attempt;
+      this.offset = offset;
+    }
     if (message.event === 'line') {
-      this.attempt ??= 1; // it was followed from before its start
       const written = typeof data.t === 'string' ? Date.parse(data.t) : null;
       const line = this.made.add(String(data.x ?? ''), data.nl === true, written);
       if (line) this.add(line);
@@ -150,8 +153,6 @@ export class Log {
       this.end = 'later attempt';
       this.stop.abort();
     } else if (message.event === 'attempt') {
-      this.attempt = Number(data.attempt);
-      this.offset = 0;
       if (this.made.hasOpen) this.add(this.made.end());
       this.groups.close(this.kept.length);
       this.remark(`attempt ${this.attempt}`);
