@@ -47,6 +47,7 @@ void Core::carry_out(const Plan& plan) {
 }
 
 void Core::start_jobs_without_gpus() {
+  if (without_gpus_.none_waits()) return;  // the usual case, however many others are set aside
   for (const auto& [job, server] : without_gpus_.starts(snapshot_, policy_.get())) lifecycle_.start(job, server, false);
 }
 

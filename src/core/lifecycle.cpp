@@ -189,7 +189,7 @@ void Lifecycle::finish(JobIndex index, JobState final_state, const Exit& exit) {
 
 // ---- what ends mean for others ----
 
-void Lifecycle::settle_ends() {
+void Lifecycle::settle_each_end() {
   for (std::size_t i = 0; i < ends_.size(); ++i) {  // each may bring about others
     const End end = ends_[i];
     for (const JobId dependent : awaited_.take_dependents(end.job)) settle_dependent(dependent, end);
@@ -233,7 +233,7 @@ void Lifecycle::drop_members_to_come(JobIndex index) {
   group.to_come.clear();
 }
 
-void Lifecycle::wake_due() {
+void Lifecycle::wake_each_due() {
   for (const JobId job : awaited_.take_due(snapshot_.now)) {
     const JobIndex index = jobs_.find(job);
     if (index.valid()) look_again(index);

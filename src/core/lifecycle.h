@@ -52,7 +52,9 @@ class Lifecycle {
   void look_again(JobIndex index);
   // Jobs have ended since the last call: those that waited for their end start to wait for GPUs, or fail, and groups end
   // with their last member.
-  void settle_ends();
+  void settle_ends() {
+    if (!ends_.empty()) settle_each_end();  // usually there is none
+  }
   // An unfinished job that could not be restored has ended badly.
   void forgotten(JobId job, JobId member_of) { ends_.push_back({job, member_of, false}); }
   void end_group_if_over(JobIndex group);
@@ -69,7 +71,9 @@ class Lifecycle {
     if (jobs_[index].request.needs_gpus()) policy_.notice(snapshot_, kind, index);
   }
   // Jobs whose time has come get in line.
-  void wake_due();
+  void wake_due() {
+    if (awaited_.next_due() <= snapshot_.now) wake_each_due();
+  }
   // A job that the core did not know: it has just been submitted or restored.
   void welcome(JobIndex index);
 
@@ -95,6 +99,8 @@ class Lifecycle {
     bool succeeded;
   };
   void set_state(JobIndex index, JobState to, const Exit& exit = {});
+  void settle_each_end();
+  void wake_each_due();
   Group* group_of(const Job& member);
   bool review(JobIndex index);
   void settle_dependent(JobId dependent, const End& end);

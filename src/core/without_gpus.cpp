@@ -21,7 +21,6 @@ void take_all(ServerIndex server, Trial& trial) {
 std::vector<std::pair<JobIndex, Allocation>> WithoutGpus::starts(const Snapshot& snapshot, const Policy* policy) {
   std::vector<std::pair<JobIndex, Allocation>> starts;
   const Lines& lines = jobs_.aside_without_gpus();
-  if (lines.empty()) return starts;  // the usual case, however many others are set aside
   Trial trial(snapshot.free);
   std::optional<Others> others;
   bool is_first_kept = false;

@@ -26,6 +26,7 @@ class WithoutGpus {
  public:
   WithoutGpus(const Jobs& jobs, const Ledger& ledger, LineGate& gate) : jobs_(jobs), ledger_(ledger), gate_(gate) {}
 
+  bool none_waits() const { return jobs_.aside_without_gpus().empty(); }
   // Those that start now, and where. `policy` says how many GPUs the others need; null: there is none yet.
   std::vector<std::pair<JobIndex, Allocation>> starts(const Snapshot& snapshot, const Policy* policy);
   // Those that could start if there was room, in the order in which they are considered.

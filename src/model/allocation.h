@@ -30,7 +30,7 @@ class Allocation {
   }
   GpuSet on(ServerIndex server) const;  // empty if it holds no GPU there
   bool is_on(ServerIndex server) const;
-  int count() const {
+  [[gnu::always_inline]] int count() const {
     int total = 0;
     for (const ServerGpus& part : parts()) total += part.gpus.count();
     return total;

@@ -28,7 +28,7 @@ class OrderedJobs {
   struct Entry {
     Key key;
     JobIndex job;
-    friend bool operator<(const Entry& a, const Entry& b) { return a.key < b.key; }
+    [[gnu::always_inline]] friend bool operator<(const Entry& a, const Entry& b) { return a.key < b.key; }
   };
 
  private:

@@ -66,6 +66,7 @@ void PreemptivePolicy::attach(const Snapshot& snapshot) {
   limit_of_.clear();
   ripening_.clear();
   starting_.clear();
+  starting_since_ = snapshot.now;
   for (const JobIndex job : snapshot.waiting) set_timer(snapshot, job);
   for (const JobIndex job : snapshot.active) {
     victims_.place(job, snapshot.job(job).allocation);
@@ -186,6 +187,7 @@ void PreemptivePolicy::expect_change(const Snapshot& snapshot, const Job& job, i
 // A job that takes longer to start wakes the policy when it runs.
 void PreemptivePolicy::recall_starting(const Snapshot& snapshot) {
   first_change_ = Instant::never();
+  if (starting_since_ != snapshot.now) return starting_.clear();
   std::erase_if(starting_, [&](const auto& started) {
     const Job& job = snapshot.job(started.first);
     return job.request.id != started.second || job.state != JobState::starting || job.state_since != snapshot.now;
@@ -199,6 +201,7 @@ void PreemptivePolicy::start(const Snapshot& snapshot, JobIndex job, Allocation 
   trial.take(gpus, starting.request);
   expect_change(snapshot, starting, gpus.count());
   starting_.emplace_back(job, starting.request.id);
+  starting_since_ = snapshot.now;
   for (const ServerGpus& part : gpus.parts()) {
     victims_.touch(part.server);
     changed_.push_back(part.server);

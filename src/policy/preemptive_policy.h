@@ -154,6 +154,7 @@ class PreemptivePolicy : public QueuePolicy<RankKey> {
   std::vector<ServerIndex> changed_;  // by the last plan
   bool leaves_room_ = false;          // the last plan stops jobs that hold more than the jobs that replace them need
   std::vector<std::pair<JobIndex, JobId>> starting_;  // jobs that decisions at this instant start and do not run yet
+  Instant starting_since_;                            // that instant
   Instant first_change_ = Instant::never();           // the earliest of their changes
 };
 

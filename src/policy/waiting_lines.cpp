@@ -52,7 +52,7 @@ Shape Shape::of(const JobRequest& request, int gpus, Spread spread) {
           std::vector<Role>(roles.begin(), roles.end())};
 }
 
-std::uint32_t Shapes::intern(const JobRequest& request, int gpus, Spread spread, const Allocation& frozen_on) {
+std::uint32_t Shapes::look_up(const JobRequest& request, int gpus, Spread spread, const Allocation& frozen_on) {
   // moves on if another shape has the slot
   for (std::size_t hash = hash_of(request, gpus, spread, frozen_on);; ++hash) {
     const auto [at, is_new] = by_hash_.try_emplace(hash, static_cast<std::uint32_t>(shapes_.size()));

@@ -4,9 +4,12 @@
 // would not fit either. So a pass over thousands of waiting jobs costs only the starts, plus one attempt for each shape.
 #pragma once
 
+#include <array>
 #include <boost/container/small_vector.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "policy/ordered_jobs.h"
@@ -45,7 +48,14 @@ inline bool speaks_for_its_shape(const JobRequest& request) {
 // Shapes as small integers. They are never forgotten: their number is small.
 class Shapes {
  public:
-  std::uint32_t intern(const JobRequest& request, int gpus, Spread spread, const Allocation& frozen_on = {});
+  std::uint32_t intern(const JobRequest& request, int gpus, Spread spread, const Allocation& frozen_on = {}) {
+    const bool is_usual = request.takes_any_server() && request.demand.is_zero() && request.single_server() &&
+                          std::cmp_less(gpus, usual_.size()) && spread == Spread::few && frozen_on.empty();
+    if (!is_usual) return look_up(request, gpus, spread, frozen_on);
+    std::optional<std::uint32_t>& shape = usual_[static_cast<std::size_t>(gpus)];
+    if (!shape) shape = look_up(request, gpus, spread, frozen_on);
+    return *shape;
+  }
   // Of a waiting job that would get that many GPUs.
   std::uint32_t intern(const Job& job, int gpus, Spread spread) {
     return is_frozen(job) ? intern(job.request, job.frozen_on->count(), spread, *job.frozen_on)
@@ -55,8 +65,12 @@ class Shapes {
   std::size_t size() const { return shapes_.size(); }
 
  private:
+  std::uint32_t look_up(const JobRequest& request, int gpus, Spread spread, const Allocation& frozen_on);
+
   std::vector<Shape> shapes_;
   boost::unordered_flat_map<std::size_t, std::uint32_t> by_hash_;
+  // By number of GPUs, of jobs that ask for nothing else, on one server: nearly all are like that.
+  std::array<std::optional<std::uint32_t>, GpuSet::capacity + 1> usual_;
 };
 
 template <typename Key>
