@@ -49,6 +49,15 @@ TEST_F(Experiments, that_switch_policies_say_so_in_the_row_and_in_the_results) {
   EXPECT_EQ(document.at("switches").at(0).at("after_s"), 120);
 }
 
+TEST_F(Experiments, say_that_a_switch_comes_too_late) {
+  SimulationOptions o = options();
+  const std::string too_late = "comes after the end of all jobs";
+  o.switches = {"2m=srtf"};
+  EXPECT_EQ(compared(o).find(too_late), std::string::npos);
+  o.switches = {"2m=srtf", "2000d=fifo"};
+  EXPECT_NE(compared(o).find("  the switch to fifo after 2000d 0h " + too_late), std::string::npos) << compared(o);
+}
+
 TEST_F(Experiments, are_printed_in_units_people_read) {
   std::ofstream(folder_ / "long.csv") << "job_id,submit_time_s,gpus,duration_s\na,0,8,500000\nb,0,8,500000\n";
   SimulationOptions o = options();

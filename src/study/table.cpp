@@ -466,6 +466,14 @@ void print_warnings(const ExperimentSettings& settings, const ExperimentResult& 
   for (const ExperimentRow& row : result.rows) {
     if (!row.done) say(run_name(settings, row) + (row.failure.ok() ? " was interrupted" : " failed"));
   }
+  for (const PolicySwitchChoice& each : settings.switches) {
+    const bool is_over = std::ranges::all_of(result.rows, [&](const ExperimentRow& row) {
+      return row.done && row.metrics.has_all_jobs() && row.metrics.makespan_s <= each.after.to_seconds();
+    });
+    if (is_over)
+      say(fmt::format("the switch to {} after {} comes after the end of all jobs and changes nothing", each.policy.name,
+                      duration_text(each.after.to_seconds())));
+  }
 }
 
 // What policies assume where the trace states nothing: a sentence with the policies that it is about.
