@@ -12,6 +12,7 @@
 #include "cli/snapshot.h"
 #include "wire/job_spec.h"
 #include "wire/json.h"
+#include "wire/json_text.h"
 #include "wire/members.h"
 
 namespace sl::cli {
@@ -28,7 +29,7 @@ std::string gpus_said(const wire::GpuRange& gpus) {
 std::string value_said(std::string_view key, const json::value& value) {
   if (value.is_number() && key.ends_with("_bytes")) return bytes_text(value.to_number<double>());
   if (value.is_number() && key.ends_with("_s")) return duration_text(value.to_number<double>());
-  return value.is_string() ? std::string(value.get_string()) : json::serialize(value);
+  return value.is_string() ? std::string(value.get_string()) : wire::json_text(value);
 }
 
 bool is_same(const json::value& a, const json::value& b) {

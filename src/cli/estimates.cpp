@@ -15,6 +15,7 @@
 #include "study/run_time_scores.h"
 #include "study/speed_scores.h"
 #include "trace/workloads.h"
+#include "wire/json_text.h"
 
 namespace sl::cli {
 namespace {
@@ -59,7 +60,7 @@ void print_all(const std::vector<study::ScoreTable>& tables, bool json, std::ost
   boost::json::array items;
   for (const study::ScoreTable& table : tables) json ? add_rows(table, items) : print_scores(table, out);
   if (json) {
-    out << boost::json::serialize(list_of(std::move(items))) << '\n';
+    out << wire::json_text(list_of(std::move(items))) << '\n';
     return;
   }
   fmt::print(out,
@@ -113,7 +114,7 @@ Status estimates_ranges(const EstimatesCommand& command, std::ostream& out) {
                                           {"early", score.early},
                                           {"late", score.late},
                                           {"width_s", score.width_s}});
-    out << boost::json::serialize(list_of(std::move(items))) << '\n';
+    out << wire::json_text(list_of(std::move(items))) << '\n';
     return {};
   }
   fmt::print(out, "{} job{} on {} under {}, asked at {} moments with what was known then\n", trace->jobs.size(),

@@ -13,6 +13,7 @@
 #include "wire/error.h"
 #include "wire/job_spec.h"
 #include "wire/json.h"
+#include "wire/json_text.h"
 #include "wire/profile.h"
 #include "wire/read_file.h"
 
@@ -273,7 +274,7 @@ int profile_costs(const Context& context, const std::string& out) {
   if (!answer.ok()) return fail(answer.error());
   if (!out.empty()) {
     std::ofstream file(out);
-    file << json::serialize(*answer) << "\n";
+    file << wire::json_text(*answer) << "\n";
     file.close();
     if (!file) return fail(denied("cannot-write", "cannot write " + out));
   }

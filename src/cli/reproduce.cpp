@@ -102,7 +102,7 @@ Result<bool> run_reproduce(const ReproduceOptions& options, std::ostream& out, s
   if (options.json) {
     boost::json::array documents;
     for (const reproduce::Done& done : all) documents.push_back(reproduce::to_document(done));
-    out << boost::json::serialize(list_of(std::move(documents))) << '\n';
+    out << wire::json_text(list_of(std::move(documents))) << '\n';
   } else {
     out << "wrote " << options.folder << (is_all ? "/report.html" : "/" + options.what) << '\n';
   }

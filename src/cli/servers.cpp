@@ -22,7 +22,7 @@ std::string server_words(const json::value& items) {
   std::string text;
   if (!items.is_array()) return text;
   for (const json::value& item : items.get_array())
-    text += (text.empty() ? "" : ", ") + (item.is_string() ? std::string(item.get_string()) : json::serialize(item));
+    text += (text.empty() ? "" : ", ") + (item.is_string() ? std::string(item.get_string()) : wire::json_text(item));
   return text;
 }
 

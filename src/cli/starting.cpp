@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "wire/job_spec.h"
+#include "wire/json_text.h"
 
 namespace sl::cli {
 namespace {
@@ -68,7 +69,7 @@ Status resolve_jobs(const Context& context, json::value& value) {
   std::vector<std::string> words;
   const json::array one = {value};
   for (const json::value& item : value.is_array() ? value.get_array() : one)
-    words.push_back(item.is_string() ? std::string(item.get_string()) : json::serialize(item));
+    words.push_back(item.is_string() ? std::string(item.get_string()) : wire::json_text(item));
   const auto ids = select_jobs(context, words);
   if (!ids.ok()) return ids.error();
   value = json::array(ids->begin(), ids->end());

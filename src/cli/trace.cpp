@@ -16,6 +16,7 @@
 #include "trace/text_file.h"
 #include "trace/workloads.h"
 #include "trace/writer.h"
+#include "wire/json_text.h"
 
 namespace sl::cli {
 namespace {
@@ -219,7 +220,7 @@ void report_written(const trace::Trace& trace, const trace::ImportReport* import
     boost::json::object document = {{"out", command.out}, {"jobs", jobs}, {"report", json_of(trace.report)}};
     document["not_written"] = boost::json::value_from(lost);
     if (import) document["import"] = json_of(*import);
-    to << boost::json::serialize(document) << '\n';
+    to << wire::json_text(document) << '\n';
     return;
   }
   if (import) {
@@ -315,7 +316,7 @@ Status trace_info(const TraceCommand& command, const Outputs& to) {
     document["load"] = {
         {"servers", load.servers}, {"gpus", load.gpus}, {"load", load.load}, {"jobs_too_wide", load.jobs_too_wide}};
   }
-  to.out << boost::json::serialize(document) << '\n';
+  to.out << wire::json_text(document) << '\n';
   return {};
 }
 
@@ -362,7 +363,7 @@ Status trace_list(const TraceCommand& command, const Outputs& to) {
   if (command.json) {
     boost::json::array items;
     for (const trace::WorkloadInfo& info : list) items.push_back(json_of(info));
-    to.out << boost::json::serialize(list_of(std::move(items))) << '\n';
+    to.out << wire::json_text(list_of(std::move(items))) << '\n';
     return {};
   }
   if (!command.source.empty()) return print_workload(list.front(), to.out), Status();
