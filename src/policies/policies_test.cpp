@@ -53,6 +53,17 @@ TEST(Fifo, the_seed_rule_shares_a_gpu_once_its_first_job_has_settled_and_leaves_
   EXPECT_EQ(cluster.where(2), "0:0");
 }
 
+TEST(Fifo, under_the_seed_rule_jobs_that_come_together_share_once_the_first_has_settled) {
+  Cluster cluster({1}, "fifo", {{"preset", "seed"}});
+  JobRequest first = sharing(1);
+  first.id = JobId(1);
+  cluster.engine.feed(JobSubmitted{std::move(first)}, cluster.now);
+  cluster.submit(2, sharing(1));
+  EXPECT_EQ(cluster.core.next_wake(), Instant::at_seconds(15));
+  cluster.at(15).turn();
+  EXPECT_EQ(cluster.where(2), "0:0");
+}
+
 TEST(Fifo, under_the_seed_rule_a_gpu_without_jobs_need_not_settle) {
   Cluster cluster({1}, "fifo", {{"preset", "seed"}});
   cluster.submit(1, sharing(1)).at(5).submit(2, sharing(1)).at(10).finish(1);

@@ -97,6 +97,24 @@ TEST(Simulation, jobs_without_gpus_run_beside_the_others) {
   EXPECT_EQ(shared.outcomes[4].started, Instant::at_seconds(12)) << "it counts as one CPU; the server is kept for d";
 }
 
+TEST(Simulation, jobs_without_gpus_have_no_part_in_the_fairness_of_the_others) {
+  trace::TraceOptions keep;
+  keep.keeps_without_gpus = true;
+  const auto measured = [&](const std::string& rows) {
+    const trace::Trace trace = trace_of(rows, "", keep);
+    return study::measure(trace, run(trace, "fifo", uniform(1, 1)), uniform(1, 1));
+  };
+  const std::string two = "a,0,1,100\nb,0,1,100\n", others = "c,0,0,50\nd,0,0,500\n";
+  const study::Metrics alone = measured(two), beside = measured(two + others);
+  EXPECT_DOUBLE_EQ(alone.max_finish_time_fairness, 4.0 / 3) << "b shares with a for 100 of its 200 s";
+  EXPECT_DOUBLE_EQ(alone.unfair_jobs_pct, 50);
+  EXPECT_EQ(beside.max_finish_time_fairness, alone.max_finish_time_fairness);
+  EXPECT_EQ(beside.p95_finish_time_fairness, alone.p95_finish_time_fairness);
+  EXPECT_EQ(beside.unfair_jobs_pct, alone.unfair_jobs_pct);
+  EXPECT_EQ(beside.jain_fairness, alone.jain_fairness);
+  EXPECT_TRUE(std::isnan(measured(others).jain_fairness));
+}
+
 // b could still end by 160 until 60; it becomes late while it waits, and c, which has no deadline, goes first.
 TEST(Simulation, edf_serves_a_job_that_became_late_while_it_waited_after_all_others) {
   const trace::Trace trace = trace_of("a,0,1,100,150\nb,1,1,100,160\nc,2,1,10,\n", ",deadline_s");

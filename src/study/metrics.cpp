@@ -37,7 +37,7 @@ void measure_percentiles(std::vector<double>& values, std::initializer_list<Perc
   }
 }
 
-// For every job, the number of jobs in the system, integrated over the time that job was in it. The figures of
+// For every job, the number of jobs with GPUs in the system, integrated over the time that job was in it. The figures of
 // unfinished jobs have no meaning.
 std::vector<double> integrate_contention(const trace::Trace& trace, const sim::SimulationResult& result) {
   std::vector<double> integrals(trace.jobs.size());
@@ -51,14 +51,15 @@ std::vector<double> integrate_contention(const trace::Trace& trace, const sim::S
   const auto submit = [&] {
     pass_to(trace.jobs[next].submitted.us);
     integrals[next] -= integral;
-    jobs += result.outcomes[next++].finished.happened();
+    jobs += trace.jobs[next].gpus > 0 && result.outcomes[next].finished.happened();
+    ++next;
   };
   for (const std::uint32_t job : result.finished) {
     const std::int64_t at = result.outcomes[job].finished.us;
     while (next < trace.jobs.size() && trace.jobs[next].submitted.us <= at) submit();
     pass_to(at);
     integrals[job] += integral;
-    --jobs;
+    jobs -= trace.jobs[job].gpus > 0;
   }
   return integrals;
 }
@@ -80,12 +81,16 @@ void measure_fairness(Metrics& m, const trace::Trace& trace, const sim::Simulati
   fairness = integrate_contention(trace, result);
   collect(result, fairness, [&](std::size_t i) {
     const trace::TraceJob& job = trace.jobs[i];
+    if (job.gpus == 0) return no_figure;  // it has no share of GPUs
     const Duration jct = result.outcomes[i].finished - job.submitted;
     const double contenders = jct.us > 0 ? fairness[i] / static_cast<double>(jct.us) : 1;
     return finish_time_fairness(jct.to_seconds(), job.duration.to_seconds(), job.gpus, contenders, gpus);
   });
   std::erase_if(fairness, [](double rho) { return std::isnan(rho); });
-  if (fairness.empty()) return;
+  if (fairness.empty()) {
+    m.max_finish_time_fairness = m.p95_finish_time_fairness = m.unfair_jobs_pct = m.jain_fairness = no_figure;
+    return;
+  }
   double sum = 0, squares = 0;
   for (const double rho : fairness) {
     m.max_finish_time_fairness = std::max(m.max_finish_time_fairness, rho);

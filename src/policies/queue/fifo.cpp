@@ -92,10 +92,12 @@ class Fifo : public ArrivalPolicy {
 
   // Utilization falls without an event, so look again, as long as GPUs are used.
   void wake_when_settled(const Snapshot& snapshot, bool shares, Plan& plan) const {
-    const bool are_used = !snapshot.active.empty() || std::ranges::any_of(snapshot.servers, [&](const Server& server) {
-      return std::ranges::any_of(
-          server.gpus, [&](const GpuFacts& gpu) { return gpu.utilization_pct.value_or(0) >= settings_.theta_pct; });
-    });
+    const bool some_run = !snapshot.active.empty() || !plan.decisions().empty();
+    const bool are_used = some_run || std::ranges::any_of(snapshot.servers, [&](const Server& server) {
+                            return std::ranges::any_of(server.gpus, [&](const GpuFacts& gpu) {
+                              return gpu.utilization_pct.value_or(0) >= settings_.theta_pct;
+                            });
+                          });
     if (shares && are_used) plan.wake_at(snapshot.now + settings_.settle);
   }
 
