@@ -31,12 +31,12 @@ void take_row(const Fields& row, Intake& intake) {
 }  // namespace
 
 Result<Imported> import_helios(const std::string& text, const TraceOptions& options) {
-  Intake intake;
+  Intake intake(options);
   const Status read =
       read_table(text, {"job_id", "user", "vc", "gpu_num", "cpu_num", "state", "submit_time", "start_time", "duration"},
                  true, [&](const Fields& row) { take_row(row, intake); });
   if (!read.ok()) return Error(read.error()).hint("the file is cluster_log.csv, with its header line");
-  return intake.finish(options, true);
+  return intake.finish(true);
 }
 
 }  // namespace sl::trace

@@ -129,6 +129,15 @@ const std::string pai_tasks =
     "j5,tensorflow,1.0,Terminated,85.0,90.0,600.0,29.296875,,\n"
     "j6,worker,3.0,Terminated,210.0,290.0,100.0,1,50.0,T4\n";
 
+TEST(ImportPai, keeps_jobs_without_gpus_if_asked_to) {
+  TraceOptions keep;
+  keep.keeps_without_gpus = true;
+  const Imported imported = good(import_pai(pai_jobs, pai_tasks, keep));
+  EXPECT_EQ(imported.report.dropped, (Counts{{"it had not ended", 1}, {"none of its tasks is known", 1}}));
+  EXPECT_NE(to_csv(imported.trace).find("\nj5,30,0,5,u2,,,6,30000,Terminated,35\n"), std::string::npos)
+      << to_csv(imported.trace);
+}
+
 TEST(ImportPai, joins_jobs_and_tasks_and_keeps_shares_of_a_gpu) {
   const Imported imported = good(import_pai(pai_jobs, pai_tasks, {}));
   EXPECT_EQ(imported.report.dropped,

@@ -50,8 +50,8 @@ std::optional<double> parse_date_time(std::string_view text) {
 
 const char* Intake::reason_against(const ForeignJob& job) const {
   if (job.id.empty()) return "no job id";
-  if (job.gpus == 0) return "no GPU";
-  if (!(job.gpus > 0) || job.gpus > gpus_limit) return "an invalid number of GPUs";
+  if (job.gpus == 0 && !options_.keeps_without_gpus) return "no GPU";
+  if (!(job.gpus >= 0) || job.gpus > gpus_limit) return "an invalid number of GPUs";
   if (!(std::fabs(job.submitted_s) < seconds_max / 2)) return "an invalid time";
   if (job.duration_s < 0) return "it ends before it starts";
   if (!(job.duration_s < seconds_max)) return "an invalid time";
@@ -66,7 +66,7 @@ void Intake::take(ForeignJob job) {
   made.submitted = Instant{micro(job.submitted_s).us};
   made.duration = micro(job.duration_s);
   made.gpus = static_cast<int>(std::ceil(job.gpus - 1e-9));
-  if (job.gpus < 1) {
+  if (job.gpus > 0 && job.gpus < 1) {
     job.details.gpu_share = std::max(1e-6, std::round(job.gpus * 1e6) / 1e6);
   } else if (made.gpus > job.gpus + 1e-9) {
     note("rounded up to whole GPUs");
@@ -110,7 +110,7 @@ void Intake::set_ids() {
   trace_.source = text;
 }
 
-Result<Imported> Intake::finish(const TraceOptions& options, bool from_zero) {
+Result<Imported> Intake::finish(bool from_zero) {
   set_ids();
   trace_.report.rows = report_.rows;
   Instant first = Instant::never();
@@ -126,7 +126,7 @@ Result<Imported> Intake::finish(const TraceOptions& options, bool from_zero) {
   for (TraceDetails& details : trace_.details) {
     if (details.original_start < Instant{0}) details.original_start = {};
   }
-  Result<Trace> trace = finish_trace(std::move(trace_), options);
+  Result<Trace> trace = finish_trace(std::move(trace_), options_);
   if (!trace.ok()) {
     Error error = trace.error();
     for (const auto& [reason, n] : report_.dropped) error.notes.push_back(std::to_string(n) + " left out: " + reason);

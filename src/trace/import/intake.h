@@ -20,13 +20,14 @@ struct ForeignJob {
 
 class Intake {
  public:
+  explicit Intake(const TraceOptions& options) : options_(options) {}  // which must outlive it
   void count_row() { ++report_.rows; }
   void drop(const std::string& reason) { ++report_.dropped[reason]; }
   void note(const std::string& change) { ++report_.changed[change]; }
   // Keeps the job, or counts why it was left out.
   void take(ForeignJob job);
   // `from_zero`: the first submission becomes time zero.
-  Result<Imported> finish(const TraceOptions& options, bool from_zero);
+  Result<Imported> finish(bool from_zero);
 
  private:
   // Why the job is left out; null: it is kept.
@@ -35,6 +36,7 @@ class Intake {
   std::uint32_t details_of(TraceDetails details);
   void set_ids();
 
+  const TraceOptions& options_;
   Trace trace_;
   ImportReport report_;
   std::string ids_;

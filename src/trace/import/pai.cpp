@@ -26,12 +26,16 @@ const std::vector<std::string_view> job_columns = {"job_name", "inst_id", "user"
 const std::vector<std::string_view> task_columns = {"job_name", "task_name", "inst_num", "status",   "start_time",
                                                     "end_time", "plan_cpu",  "plan_mem", "plan_gpu", "gpu_type"};
 
-// All tasks of a job.
-struct Tasks {
-  double gpus = 0, cpus = 0, memory = 0;
+struct Times {
   std::optional<double> start, end;
   bool unfinished = false;
+};
+// All tasks of a job. A job with GPUs lasts as long as its tasks that have some.
+struct Tasks {
+  double gpus = 0, cpus = 0, memory = 0;
+  Times with_gpus, without_gpus;
   std::vector<std::string> types;
+  const Times& times() const { return gpus > 0 ? with_gpus : without_gpus; }
 };
 using TasksOfJobs = boost::unordered_flat_map<std::string_view, Tasks>;
 
@@ -40,12 +44,13 @@ void add_task(const Fields& row, Tasks& tasks) {
   const double gpus = count * amount_of(row[plan_gpu]).value_or(0) / 100;
   tasks.cpus += count * amount_of(row[plan_cpu]).value_or(0) / 100;
   tasks.memory += count * amount_of(row[plan_mem]).value_or(0) * gibibyte;
-  if (gpus == 0) return;
   tasks.gpus += gpus;
   const auto start = number(row[task_start]), end = number(row[task_end]);
-  if (start) tasks.start = std::min(*start, tasks.start.value_or(*start));
-  if (end) tasks.end = std::max(*end, tasks.end.value_or(*end));
-  tasks.unfinished = tasks.unfinished || !end;
+  Times& times = gpus > 0 ? tasks.with_gpus : tasks.without_gpus;
+  if (start) times.start = std::min(*start, times.start.value_or(*start));
+  if (end) times.end = std::max(*end, times.end.value_or(*end));
+  times.unfinished = times.unfinished || !end;
+  if (gpus == 0) return;
   const std::string type = clean(row[gpu_type]);
   if (!type.empty() && std::find(tasks.types.begin(), tasks.types.end(), type) == tasks.types.end())
     tasks.types.push_back(type);
@@ -59,14 +64,15 @@ void take_job(const Fields& row, const TasksOfJobs& tasks_of, Intake& intake) {
   const Tasks& tasks = found->second;
   const auto submitted = number(row[job_start]);
   if (!submitted) return intake.drop("no submission time");
-  if (tasks.gpus > 0 && !tasks.start) return intake.drop("it never ran");
-  if (tasks.gpus > 0 && tasks.unfinished) return intake.drop("it had not ended");
+  const Times& times = tasks.times();
+  if (!times.start) return intake.drop("it never ran");
+  if (times.unfinished) return intake.drop("it had not ended");
   ForeignJob job;
   job.id = row[job_name];
   job.user = row[user];
   job.submitted_s = *submitted;
-  job.start_s = tasks.start;
-  if (tasks.start) job.duration_s = *tasks.end - *tasks.start;
+  job.start_s = times.start;
+  job.duration_s = *times.end - *times.start;
   job.gpus = tasks.gpus;
   job.details.status = row[job_status];
   job.details.gpu_types = tasks.types;
@@ -93,11 +99,11 @@ Result<Imported> import_pai(const std::string& first, const std::string& second,
   Status read = read_table(swapped ? first : second, task_columns, false,
                            [&](const Fields& row) { add_task(row, tasks[row[of_job]]); });
   if (!read.ok()) return Error(read.error()).note("in the task table");
-  Intake intake;
+  Intake intake(options);
   read = read_table(swapped ? second : first, job_columns, false,
                     [&](const Fields& row) { take_job(row, tasks, intake); });
   if (!read.ok()) return Error(read.error()).note("in the job table");
-  return intake.finish(options, true);
+  return intake.finish(true);
 }
 
 }  // namespace sl::trace

@@ -81,12 +81,12 @@ Result<Imported> import_philly(const std::string& text, const TraceOptions& opti
   }
   if (!document->is_array())
     return invalid("import-format", "the file is not a JSON list of jobs").hint("the file is cluster_job_log");
-  Intake intake;
+  Intake intake(options);
   for (const json::value& item : document->get_array()) {
     intake.count_row();
     item.is_object() ? take_job(item.get_object(), intake) : intake.drop("not a job");
   }
-  return intake.finish(options, true);
+  return intake.finish(true);
 }
 
 }  // namespace sl::trace

@@ -33,11 +33,11 @@ void take_workload_job(const Fields& row, Intake& intake) {
 }  // namespace
 
 Result<Imported> import_pollux(const std::string& text, const TraceOptions& options) {
-  Intake intake;
+  Intake intake(options);
   const Status read = read_table(text, {"name", "time", "application", "num_replicas", "batch_size"}, true,
                                  [&](const Fields& row) { take_workload_job(row, intake); });
   if (!read.ok()) return Error(read.error()).hint("the file is a workload-N.csv, with its header line");
-  return intake.finish(options, false);  // its rounds begin at time zero
+  return intake.finish(false);  // its rounds begin at time zero
 }
 
 }  // namespace sl::trace

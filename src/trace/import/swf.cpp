@@ -100,7 +100,7 @@ Error wrong_count(std::int64_t line, std::size_t count, std::string_view row) {
 }  // namespace
 
 Result<Imported> import_swf(const std::string& text, const TraceOptions& options, ExtraFields extra_fields) {
-  Intake intake;
+  Intake intake(options);
   Fields fields;
   std::size_t at = 0;
   for (std::int64_t line = 1; at < text.size(); ++line) {
@@ -112,7 +112,7 @@ Result<Imported> import_swf(const std::string& text, const TraceOptions& options
     if (!fits) return wrong_count(line, fields.size(), row);
     take_job(fields, intake);
   }
-  return intake.finish(options, false);
+  return intake.finish(false);
 }
 
 }  // namespace sl::trace
