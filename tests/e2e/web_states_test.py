@@ -82,11 +82,14 @@ class CardsTest(PageTest):
     def is_told(self, what):
         self.page.wait("document.querySelector('.problem') !== null", f"{what}: that something is said of it")
 
-    def look(self, what):
+    def look(self, what, cards):
+        """What axe finds in these cards; without any, in the main part. web_looks_test.py looks at whole pages."""
         self.page.run(self.axe)
+        found = f"[...document.querySelectorAll({json.dumps(cards)})].map(e => e.closest('.panel') ?? e)"
+        context = f"(found => found.length > 0 ? {{include: found}} : document.querySelector('main'))({found})"
         for theme in ("light", "dark"):
             self.page.theme(theme)
-            self.faults += [f"{what}, {theme}: {fault}" for fault in self.page.run(AXE[theme])]
+            self.faults += [f"{what}, {theme}: {fault}" for fault in self.page.run(AXE[theme].replace("document", context))]
         self.page.theme("light")
 
     def is_silent(self, name, address):
@@ -112,7 +115,7 @@ class StatesTest(CardsTest):
             for text in ("[internal]", HINT, REQUEST, "Retry"):
                 self.expect(text in page.run("document.querySelector('.problem').innerText"), f"{what}: {text} is missing")
             self.expect(page.run("document.querySelector('main').innerText.length") > 100, what + ": the rest is gone too")
-            self.look(what)
+            self.look(what, ".problem")
             page.intercept(None)
             page.run("document.querySelectorAll('.problem button').forEach(each => each.click())")
             page.wait("!document.querySelector('.problem, .skeleton')", what + ": after Retry")
@@ -139,7 +142,7 @@ class StatesTest(CardsTest):
             if not self.is_silent(name, address) and address not in NO_SKELETON:
                 page.wait("[...document.querySelectorAll('main .skeleton')].some(each => getComputedStyle(each).opacity === '1' && each.innerText.includes('Loading'))", what)
             self.expect(page.run("document.querySelector('.problem') === null"), what + ": is told as a fault")
-            self.look(what)
+            self.look(what, "main .skeleton")
             page.let_go()
             page.wait("!document.querySelector('main .skeleton, .problem')", what + ": once it is there")
         self.is_clean()
@@ -176,7 +179,7 @@ class StatesTest(CardsTest):
             self.expect(page.run("document.querySelector('.problem') === null"), what + ": is told as a fault")
             cards = page.run("[...document.querySelectorAll('main .panel')].filter(each => each.innerText.trim().length < 12 && each.offsetParent !== null && !each.querySelector('input, select, canvas')).length")
             self.expect(cards == 0, what + ": a card is left blank")
-            self.look(what)
+            self.look(what, "main")
         self.is_clean()
 
 
