@@ -39,9 +39,11 @@ bool Sessions::is_next(Agent& agent, SessionId session, std::int64_t seq, Instan
 }
 
 // A connection that an agent has given up may deliver its Hello after that of the next one. Another agent may take over
-// a server's name only when the attempts of the one before it have certainly ended.
+// a server's name only when the attempts of the one before it have certainly ended, and none may change its name while it
+// has attempts.
 Status Sessions::admit(const wire::Hello& hello, Instant now) const {
   if (Status may = check_other_cluster(hello, now); !may.ok()) return may;
+  if (Status may = check_renamed(hello); !may.ok()) return may;
   const Agent* before = agents_.by_server(hello.server);
   if (!before || before->agent_id.empty()) return {};
   if (before->agent_id == hello.agent_id) {
@@ -53,6 +55,20 @@ Status Sessions::admit(const wire::Hello& hello, Instant now) const {
   return conflict("server-name-taken", "another agent ran jobs as server " + hello.server)
       .hint("start it with its old data directory")
       .hint("schedulearn servers lost " + hello.server + "   when those jobs are certainly gone");
+}
+
+// Under another name its attempts would count as strangers, and be stopped.
+Status Sessions::check_renamed(const wire::Hello& hello) const {
+  for (const auto& [name, agent] : agents_.all()) {
+    if (name == hello.server || agent.agent_id.empty() || agent.agent_id != hello.agent_id) continue;
+    if (const auto job = job_on(name))
+      return conflict("server-renamed",
+                      fmt::format("this is the agent of {}, where job {} may still run; start it with "
+                                  "--name {}, or declare {} lost when nothing of it runs",
+                                  name, job->value, name, name))
+          .hint("schedulearn servers lost " + name);
+  }
+  return {};
 }
 
 // A controller that was started with the wrong data directory is another cluster, and would stop every job. So it takes
@@ -263,6 +279,7 @@ void Sessions::remove(const std::string& server, const std::string& by, Instant 
   if (const Status accepted = recorder_.accepts(); !accepted.ok()) return done(accepted);
   if (const auto job = job_on(server))
     return done(conflict("server-has-jobs", fmt::format("job {} may still run on {}", job->value, server))
+                    .hint("start its agent once more: it tells how the job is, or how it ended")
                     .hint("schedulearn servers lost " + server + "   when it is certainly dead"));
   note_request("server.removed", server, by, now);
   recorder_.stop_awaiting(server);
