@@ -21,11 +21,11 @@ bool is_test(const store::DeliveryRow& row) { return row.event == test_event; }
 
 }  // namespace
 
-void DeliveryQueue::add(store::DeliveryRow row) {
+void DeliveryQueue::add(store::DeliveryRow row, bool is_orphan) {
   ++per_channel_[{row.owner, row.channel}];
   waiting_.insert({row.next_us, row.id});
   const std::string id = row.id;
-  open_[id] = {std::move(row)};
+  open_[id] = {std::move(row), false, is_orphan};
 }
 
 bool DeliveryQueue::may_go(const store::DeliveryRow& row) const {
@@ -61,8 +61,8 @@ store::DeliveryRow DeliveryQueue::settle(const std::string& id, const courier::O
   row.status = outcome.status;
   row.why = outcome.why;
   row.next_us = (now + pause_after(row.tries, outcome.wait_s)).us;
-  const bool is_given_up =
-      outcome.is_refused_here || is_test(row) || Instant{row.next_us} - Instant{row.made_us} > patience;
+  const bool is_given_up = outcome.is_refused_here || is_test(row) || found->second.is_orphan ||
+                           Instant{row.next_us} - Instant{row.made_us} > patience;
   row.state = outcome.is_delivered ? "delivered" : is_given_up ? "failed" : "waiting";
   if (row.state == "waiting") {
     found->second.is_under_way = false;
@@ -74,6 +74,17 @@ store::DeliveryRow DeliveryQueue::settle(const std::string& id, const courier::O
   open_.erase(found);
   if (--per_channel_[channel] == 0) per_channel_.erase(channel);
   return ended;
+}
+
+void DeliveryQueue::orphan(const std::string& owner, const std::string& channel, Instant now) {
+  for (auto& [id, open] : open_) {
+    if (open.row.owner != owner || open.row.channel != channel) continue;
+    open.is_orphan = true;
+    if (open.is_under_way) continue;
+    waiting_.erase({open.row.next_us, id});
+    open.row.next_us = std::min(open.row.next_us, now.us);
+    waiting_.insert({open.row.next_us, id});
+  }
 }
 
 Instant DeliveryQueue::next_due() const {

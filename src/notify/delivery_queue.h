@@ -29,12 +29,15 @@ inline constexpr std::string_view test_event = "test";
 
 class DeliveryQueue {
  public:
-  // `row` is open and in the database.
-  void add(store::DeliveryRow row);
+  // `row` is open and in the database. `is_orphan`: its channel was removed meanwhile.
+  void add(store::DeliveryRow row, bool is_orphan = false);
   // Those that are due, the earliest first; they are under way from now on.
   std::vector<store::DeliveryRow> take_due(Instant now);
   // One that was under way has come back. Its row, as it is to be written.
   store::DeliveryRow settle(const std::string& id, const courier::Outcome& outcome, Instant now);
+  // The channel was removed: what is open for it is due now, and tried no more, although another may get its name.
+  void orphan(const std::string& owner, const std::string& channel, Instant now);
+  bool is_orphan(const std::string& id) const { return open_.at(id).is_orphan; }  // of one that is under way
   // When take_due() will have one; never, if only the end of others under way can change that.
   Instant next_due() const;
   std::size_t open_for(const std::string& owner, const std::string& channel) const;
@@ -44,6 +47,7 @@ class DeliveryQueue {
   struct Open {
     store::DeliveryRow row;
     bool is_under_way = false;
+    bool is_orphan = false;  // its channel was removed
   };
   // What is under way beside each other: one of each of these channels.
   struct Lane {

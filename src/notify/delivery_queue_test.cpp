@@ -136,6 +136,24 @@ TEST(DeliveryQueue, a_test_goes_at_once_and_only_once) {
   EXPECT_EQ(ids(queue.take_due(begin)), "") << "a is still under way";
 }
 
+TEST(DeliveryQueue, what_waits_for_a_channel_that_was_removed_is_over_although_another_has_its_name) {
+  DeliveryQueue queue;
+  queue.add(row("a")), queue.add(row("b", "other"));
+  queue.take_due(begin);
+  ASSERT_EQ(queue.settle("a", refused, begin).state, "waiting");
+  queue.add(row("c"));
+  ASSERT_EQ(ids(queue.take_due(begin)), "c");
+  queue.orphan("mei", "team", begin);
+  EXPECT_EQ(queue.settle("c", refused, begin).state, "failed") << "it was under way";
+  queue.add(row("d", "team", begin + Duration{1}));
+  EXPECT_EQ(ids(queue.take_due(begin)), "a") << "at once, to be told";
+  EXPECT_TRUE(queue.is_orphan("a"));
+  EXPECT_FALSE(queue.is_orphan("b"));
+  EXPECT_EQ(queue.settle("a", refused, begin).state, "failed");
+  EXPECT_EQ(ids(queue.take_due(begin + Duration{1})), "d");
+  EXPECT_FALSE(queue.is_orphan("d")) << "it is for the new one";
+}
+
 TEST(DeliveryQueue, what_may_not_be_sent_there_is_not_tried_again) {
   DeliveryQueue queue;
   queue.add(row("a"));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/json.hpp>
 
 #include "wire/json.h"
 
@@ -35,11 +36,30 @@ std::string deed(std::string_view word) {
   return "was " + std::string(word);  // cancelled, suspended
 }
 
+// "3 succeeded, 1 failed": how the members of an array have ended; empty for any other job.
+std::string members_said(const store::JobRow& job) {
+  boost::json::error_code error;
+  const boost::json::value members =
+      job.extra_json.starts_with('{') ? boost::json::parse(job.extra_json, error) : boost::json::value();
+  if (error || !members.is_object()) return "";
+  std::string text;
+  for (const char* state : {"succeeded", "failed", "cancelled"}) {
+    const boost::json::value* const count = members.get_object().if_contains(state);
+    if (count && count->is_int64()) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count->get_int64(), state);
+  }
+  return text;
+}
+
 std::string sentence_about(const store::JobRow& job, const std::string& word) {
   std::string text = fmt::format("Job {} {} {}", job.id, job.name, deed(word));
   if (!job.server.empty() && word == "started") text += " on " + job.server;
   const bool is_over = word == "succeeded" || word == "failed" || word == "cancelled";
-  if (is_over && job.first_start_us) text += " after " + duration_text(static_cast<double>(job.run_us) / 1e6);
+  const std::string members = is_over ? members_said(job) : "";
+  // Of an array, which runs no process itself, the time from its first start to its last end.
+  const std::int64_t took_us =
+      members.empty() ? job.run_us : job.finished_us.value_or(0) - job.first_start_us.value_or(0);
+  if (is_over && job.first_start_us) text += " after " + duration_text(static_cast<double>(took_us) / 1e6);
+  if (!members.empty()) return text + ": " + members;
   if (word == "failed" && !job.failure_message.empty()) return text + ": " + job.failure_message;
   if (word == "failed" && job.exit_code) return text + fmt::format(": exit code {}", *job.exit_code);
   if (word == "failed" && job.signal) return text + fmt::format(": signal {}", *job.signal);

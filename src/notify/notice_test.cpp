@@ -108,6 +108,12 @@ TEST(Notice, of_an_array_the_whole_is_told) {
   store::JobRow member = job();
   member.group_id = 6;
   EXPECT_TRUE(targets_of(to_state("running", "failed"), &member, channels).empty());
+  store::JobRow array = job();
+  array.run_us = 0, array.first_start_us = 5'000'000, array.finished_us = 14'000'000;
+  array.failure_message = "1 member failed";
+  array.extra_json = R"({"succeeded":3,"failed":1})";
+  EXPECT_EQ(make_notice(to_state("pending", "failed", "exit"), &array).text,
+            "Job 7 train has failed after 9 s: 3 succeeded, 1 failed");
 }
 
 TEST(Notice, servers_are_told_of_where_it_was_asked_for) {

@@ -125,8 +125,19 @@ void Notifications::remove(const std::string& owner, const std::string& name, To
   store::Batch batch;
   batch.channels = {{owner, name, ""}};
   around_.commit(std::move(batch), [this, owner, name, done = std::move(done)](const Status& status) {
-    if (status.ok()) channels_.remove(owner, name);
+    if (status.ok()) forget(owner, name);
     around_.post([done, status] { done(status); });
+  });
+}
+
+// With all that waits for it: a channel that gets this name later is another one.
+void Notifications::forget(const std::string& owner, const std::string& name) {
+  channels_.remove(owner, name);
+  put_in([this, owner, name] {
+    queue_.orphan(owner, name, around_.clock());
+    for (store::DeliveryRow& row : fresh_) {
+      if (row.owner == owner && row.channel == name) orphans_.insert(row.id);
+    }
   });
 }
 
@@ -138,7 +149,7 @@ void Notifications::remove_all(const std::string& owner, Told done) {
   if (batch.channels.empty()) return done({});
   around_.commit(batch, [this, owner, rows = batch.channels, done = std::move(done)](const Status& status) {
     for (const auto& row : rows) {
-      if (status.ok()) channels_.remove(owner, row.name);
+      if (status.ok()) forget(owner, row.name);
     }
     around_.post([done, status] { done(status); });
   });
@@ -254,7 +265,8 @@ void Notifications::send_due(Instant now) {
 
 void Notifications::send(const store::DeliveryRow& row, Instant now) {
   const Channels::Pointer channel = channels_.find(row.owner, row.channel);
-  if (!channel) return on_outcome(row.id, {.why = "its channel was removed", .is_refused_here = true});
+  if (!channel || queue_.is_orphan(row.id))
+    return on_outcome(row.id, {.why = "its channel was removed", .is_refused_here = true});
   const std::string name = channel->settings.secret.value_or("");
   const std::optional<std::string> secret = name.empty() ? std::string() : around_.secret(row.owner, name);
   if (!secret) return on_outcome(row.id, {.why = "the secret " + name + " is not stored any more"});
@@ -298,7 +310,8 @@ void Notifications::on_written(const Status& status) {
   }
   cursor_written_ = parse_whole_number(written.settings.front().value).value_or(0);
   for (std::size_t i = 0; i < fresh; ++i) {
-    if (fresh_[i].next_us > 0) queue_.add(std::move(fresh_[i]));
+    const bool is_orphan = orphans_.erase(fresh_[i].id) > 0;
+    if (fresh_[i].next_us > 0) queue_.add(std::move(fresh_[i]), is_orphan);
   }
   fresh_.erase(fresh_.begin(), fresh_.begin() + static_cast<std::ptrdiff_t>(fresh));
 }

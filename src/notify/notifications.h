@@ -67,6 +67,7 @@ class Notifications {
                 Surroundings surroundings);
   Status load();
   void put_in(std::function<void()> work);
+  void forget(const std::string& owner, const std::string& name);
   void run();
   std::chrono::milliseconds time_to_next() const;
 
@@ -102,6 +103,7 @@ class Notifications {
   DeliveryQueue queue_;
   std::int64_t cursor_ = 0, cursor_written_ = 0;  // the last event that was looked at
   std::vector<store::DeliveryRow> fresh_;         // new, to be written before they are sent
+  std::set<std::string> orphans_;                 // ids of `fresh_` whose channel was removed meanwhile
   std::vector<store::DeliveryRow> tried_;         // to be written
   store::Batch writing_;                          // under way
   bool is_writing_ = false;
