@@ -188,7 +188,8 @@ void Api::resolve_member(Call call, Action action) {
                    not_found("no-such-member", "there is no job " + text)
                        .note(wire::is_group(*spec)
                                  ? fmt::format("job {} has {} members", entry.row.id, wire::member_count(*spec))
-                                 : fmt::format("job {} is one job, not an array", entry.row.id)));
+                                 : fmt::format("job {} is one job, not an array", entry.row.id))
+                       .hint(fmt::format("schedulearn ls --group {}", entry.row.id)));
              Call member = asked;
              member.captured.front() = std::to_string(member_id(JobId(entry.row.id), *place).value);
              (this->*action)(std::move(member));
@@ -237,7 +238,7 @@ void Api::submit(Call call, bool legacy) {
   const bool is_toml = call.request.has_media_type("application/toml");
   if (const Status json = is_toml ? Status() : expect_json(call, "a submission"); !json.ok())
     return call.fail(json.error());
-  Result<wire::JobSpec> spec = (is_toml ? wire::parse_job_toml : wire::parse_job_json)(call.request.body, "/");
+  Result<wire::JobSpec> spec = (is_toml ? wire::parse_job_toml : wire::parse_job_json)(call.request.body, "");
   if (!spec.ok()) return call.fail(spec.error());
   if (spec->user.empty()) spec->user = call.user();
   if (const Status may = may_act_for(call.identity, spec->user); !may.ok()) return call.fail(may.error());
@@ -576,6 +577,7 @@ void Api::send_events(const Call& call, std::optional<JobId> job) {
   if (!about.ok()) return call.fail(about.error());
   query.about = *about;
   query.progress = call.request.parameter("progress") != "false";
+  query.notable = call.request.parameter("notable") == "true";
   if (*cursor) query.after = **cursor;
   query.limit = static_cast<std::size_t>(*limit);
   history_.ask<std::string>(

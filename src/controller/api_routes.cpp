@@ -187,7 +187,7 @@ void Api::add_routes() {
           answer<Explanation>("Explanation"), {"at"}));
   add(Role::viewer, &Api::job_events,
       get("/api/v1/jobs/{id}/events", "what happened to it", list_of<Event>("Event"),
-          {"progress", "since", "until", "limit", "cursor"}));
+          {"progress", "notable", "since", "until", "limit", "cursor"}));
   add(Role::viewer, &Api::job_attempts,
       get("/api/v1/jobs/{id}/attempts", "where each of its attempts ran", list_of<Attempt>("Attempt"),
           {"limit", "cursor"}));
@@ -490,7 +490,7 @@ void Api::add_routes() {
        .answer = answer<StoredSnapshot>("StoredSnapshot")});
   add(Role::viewer, &Api::list_events,
       get("/api/v1/events", "what happened", list_of<Event>("Event"),
-          {"about", "progress", "since", "until", "server", "limit", "cursor"}));
+          {"about", "progress", "notable", "since", "until", "server", "limit", "cursor"}));
   add(Role::viewer, &Api::stream_events,
       heeding(stream(get("/api/v1/events/stream", "what happens, as it happens", {}, {"since"}), "text/event-stream"),
               {"Last-Event-ID"}));

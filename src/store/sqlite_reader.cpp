@@ -38,6 +38,11 @@ std::string conditions(const JobQuery& query) {
   return sql;
 }
 
+// The condition of the index events_notable, in the same words.
+constexpr const char* is_notable =
+    " AND kind NOT IN ('job.progress', 'job.submitted', 'job.image', 'job.checkpoint_copied', 'job.files_removed') AND "
+    "(kind <> 'job.state' OR to_state NOT IN ('pending', 'starting', 'stopping', 'running', 'succeeded', 'held'))";
+
 class SqliteReader : public Reader {
  public:
   explicit SqliteReader(const std::string& path) : sql_(soci::sqlite3, connection_to(path)) {
@@ -89,8 +94,10 @@ class SqliteReader : public Reader {
 
   Result<std::vector<EventRow>> events(const EventQuery& query) override {
     return guarded<std::vector<EventRow>>([&] {
-      std::string sql =
-          "SELECT " + event_columns + " FROM events WHERE seq > " + std::to_string(query.after.value_or(0));
+      const bool seldom = query.notable && !query.job;
+      std::string sql = "SELECT " + event_columns + " FROM events" + (seldom ? " INDEXED BY events_notable" : "") +
+                        " WHERE seq > " + std::to_string(query.after.value_or(0));
+      if (query.notable) sql += is_notable;
       if (query.job) sql += " AND job_id = " + std::to_string(*query.job);
       if (!query.server.empty()) sql += " AND server = " + sql_literal(query.server);
       if (!query.about.empty())  // "gpu" and "gpu.…" are a range of names, since '/' is the character after '.'

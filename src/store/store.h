@@ -225,6 +225,7 @@ struct EventQuery {
   std::string server = {};                          // only events of this server; empty: of any
   std::string about = {};                           // of wire/event_subjects.h; empty: any
   bool progress = true;                             // also how far jobs have come, which most events are
+  bool notable = false;                             // only failures, interruptions, and what is not about jobs
   std::int64_t since_us = 0, until_us = INT64_MAX;  // only what happened then: [since, until)
 };
 

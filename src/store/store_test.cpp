@@ -312,6 +312,10 @@ TEST_F(StoreTest, events_are_read_by_what_they_are_about) {
   EXPECT_EQ(seqs({.job = 7}), (Ids{1, 6}));
   EXPECT_EQ(seqs({.job = 7, .progress = false}), Ids{1});
   EXPECT_EQ(seqs({.about = "server"}), Ids{});
+  ASSERT_TRUE(store->commit({.events = {{.seq = 7, .kind = "job.state", .job_id = 7, .to = "running"}}}).ok());
+  EXPECT_EQ(seqs({.after = 1, .notable = true}), (Ids{2, 3, 4, 5}));
+  EXPECT_EQ(seqs({.limit = 1, .about = "gpu", .notable = true}), Ids{2});
+  EXPECT_EQ(seqs({.job = 7, .notable = true}), Ids{1});
 }
 
 TEST_F(StoreTest, a_moment_of_the_past_has_the_jobs_and_servers_as_they_were) {
