@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/event_reader.h"
 #include "cli/render.h"
 #include "cli/starting.h"
 #include "cli/terminal_text.h"
@@ -22,33 +23,6 @@ namespace sl::cli {
 namespace {
 
 volatile std::sig_atomic_t interrupt_count = 0;
-
-// Events of a stream that arrives in pieces: calls `use(event, id, data)` for each complete one.
-class EventReader {
- public:
-  template <typename Use>
-  bool add(std::string_view bytes, Use use) {
-    buffer_ += bytes;
-    for (std::size_t end; (end = buffer_.find("\n\n")) != std::string::npos;) {
-      const std::string block = buffer_.substr(0, end);
-      buffer_.erase(0, end + 2);
-      std::string event, id, data;
-      for (std::size_t at = 0; at < block.size();) {
-        const std::size_t line_end = std::min(block.find('\n', at), block.size());
-        const std::string line = block.substr(at, line_end - at);
-        if (line.starts_with("event: ")) event = line.substr(7);
-        if (line.starts_with("id: ")) id = line.substr(4);
-        if (line.starts_with("data: ")) data = line.substr(6);
-        at = line_end + 1;
-      }
-      if (!event.empty() && !use(event, id, data)) return false;
-    }
-    return true;
-  }
-
- private:
-  std::string buffer_;
-};
 
 bool print(std::string_view bytes) { return std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size(); }
 
@@ -124,6 +98,8 @@ bool use_event(Following& following, const std::string& event, const std::string
     std::fprintf(stderr, "[... %s of output were dropped here: the limit is exceeded ...]\n",
                  bytes_text(number_at(*parsed, "bytes")).c_str());
     following.offset = offset;
+  } else if (event == "away") {
+    std::fprintf(stderr, "[%s; the output goes on when it is back]\n", text_at(*parsed, "reason").c_str());
   } else if (event == "gone") {
     std::fprintf(stderr, "[%s]\n", text_at(*parsed, "reason").c_str());
   } else if (event == "attempt") {

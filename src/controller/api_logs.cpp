@@ -23,6 +23,7 @@ namespace json = boost::json;
 constexpr std::int64_t piece_bytes = 128 << 10;
 constexpr std::int64_t followed_piece_bytes = 16 << 10;  // as events, short lines take many times their size
 constexpr double wait_s = 10;
+constexpr double rest_s = 0.5;  // for the rest of a line: a progress bar may not end its line for hours
 constexpr Duration patience = Duration::whole_seconds(30);  // with a follower that does not read
 constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
 
@@ -55,9 +56,11 @@ struct Api::Follow {
   std::int64_t offset = 0;  // of the next byte to send
   std::int64_t tail = -1;   // it begins with so many of the lines that are there; -1: at `offset`
   std::string held;         // bytes of an incomplete line
+  Instant held_since;       // when the first of them came
   std::shared_ptr<net::Stream> stream;
   Instant stalled;               // when it began to wait for its reader; not set while it does not wait
   std::optional<JobEntry> past;  // the job, if it is only in the database
+  bool is_away = false;          // its server does not answer, and the reader has been told
   bool is_text = false;          // the output and nothing else, without events
   bool with_times = false;       // each line says when it was written
   OutputClock written;
@@ -89,6 +92,19 @@ struct Api::Follow {
     send_line(0, held.size(), false);
     offset += static_cast<std::int64_t>(held.size());
     held.clear();
+  }
+  // How many of what is held from `begin` on are whole characters.
+  std::size_t whole_characters(std::size_t begin) const {
+    std::size_t end = held.size();
+    const std::size_t back_to = std::max(begin, end - std::min<std::size_t>(end, 3));
+    for (std::size_t at = end; at-- > back_to;) {
+      const auto byte = static_cast<unsigned char>(held[at]);
+      if (byte < 0xC0) continue;  // it does not begin one of several bytes
+      const std::size_t length = byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+      if (at + length > end) end = at;
+      break;
+    }
+    return end - begin;
   }
   void say_alive() const {
     if (!is_text) stream->write(": alive\n\n");
@@ -312,7 +328,8 @@ void Api::follow_on(const std::shared_ptr<Follow>& follow) {
     return follow->stream->close();
   }
   if (follow->tail >= 0) return begin_at_tail(follow, output);
-  read_output(output, follow->offset + static_cast<std::int64_t>(follow->held.size()), followed_piece_bytes, wait_s,
+  read_output(output, follow->offset + static_cast<std::int64_t>(follow->held.size()), followed_piece_bytes,
+              follow->held.empty() ? wait_s : rest_s,
               [this, follow](Result<LogPiece> piece) { follow_piece(follow, std::move(piece)); });
 }
 
@@ -357,19 +374,30 @@ void Api::follow_piece(const std::shared_ptr<Follow>& follow, Result<LogPiece> p
     follow->send("gone", follow->offset, json::object{{"reason", piece.error().message}});
     return follow_next(follow, *entry);
   }
-  if (!piece.ok()) return idle_follows_.push_back(follow);  // the server has gone: check again when something changes
+  if (!piece.ok()) {  // the server has gone: check again when something changes
+    if (!std::exchange(follow->is_away, true))
+      follow->send("away", follow->offset, json::object{{"reason", piece.error().message}});
+    return idle_follows_.push_back(follow);
+  }
+  follow->is_away = false;
   const std::int64_t expected = follow->offset + static_cast<std::int64_t>(follow->held.size());
   if (piece->offset > expected) skip(*follow, piece->offset);
+  const Instant now = clock_();
+  if (follow->held.empty()) follow->held_since = now;
   follow->held += piece->bytes;
   follow->written.add(piece->times, follow->offset);
   std::size_t begin = 0;
-  for (std::size_t end; (end = follow->held.find('\n', begin)) != std::string::npos; begin = end + 1)
+  for (std::size_t end; (end = follow->held.find('\n', begin)) != std::string::npos; begin = end + 1) {
     follow->send_line(begin, end - begin, true);
-  const bool stalled = piece->bytes.empty();
-  if (begin < follow->held.size() &&
-      (stalled || piece->ended || follow->held.size() - begin > static_cast<std::size_t>(followed_piece_bytes))) {
-    follow->send_line(begin, follow->held.size() - begin, false);
-    begin = follow->held.size();
+    follow->held_since = now;
+  }
+  const bool stalled = piece->bytes.empty(), is_last = stalled || piece->ended;
+  const bool is_due = now >= follow->held_since + Duration::seconds(rest_s) ||
+                      follow->held.size() - begin > static_cast<std::size_t>(followed_piece_bytes);
+  if (const std::size_t rest = is_last ? follow->held.size() - begin : is_due ? follow->whole_characters(begin) : 0) {
+    follow->send_line(begin, rest, false);
+    begin += rest;
+    follow->held_since = now;
   }
   follow->offset += static_cast<std::int64_t>(begin);
   follow->held.erase(0, begin);
