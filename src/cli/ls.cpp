@@ -12,20 +12,13 @@
 namespace sl::cli {
 namespace {
 
-std::string server_of(const json::value& job) {
-  const std::string where = where_text(job);
-  return where.substr(0, where.rfind(':'));
-}
-
-std::string remark(const json::value& job, const std::set<std::string>& absent) {
+std::string remark(const json::value& job) {
   const std::string state = text_at(job, "state");
   if (value_at(job, "members").is_object()) {
     const std::string why = is_over(state) ? "" : text_at(value_at(job, "reason"), "text");
     return members_text(value_at(job, "members")) + (why.empty() ? "" : ": " + why);
   }
-  if (!is_over(state) && absent.count(server_of(job)) != 0) return "server " + server_of(job) + " is down";
-  if (state == "pending" || state == "held" || state == "suspended" || state == "cancelled")
-    return text_at(value_at(job, "reason"), "text");
+  if (const std::string why = text_at(value_at(job, "reason"), "text"); !why.empty()) return why;
   const std::string failure = text_at(value_at(job, "failure"), "message");
   if (!failure.empty()) return failure;
   const json::value& progress = value_at(job, "progress");
@@ -46,19 +39,19 @@ std::string when_text(const Context& context, const json::value& job) {
   return expected.empty() ? clock_text(context, text_at(job, "created_at")) : expected;
 }
 
-std::vector<std::string> row(const Context& context, const json::value& job, const std::set<std::string>& absent) {
+std::vector<std::string> row(const Context& context, const json::value& job) {
   const bool started = value_at(job, "started_at").is_string() && !value_at(job, "members").is_object();
   const std::string state = text_at(job, "state");
   return {fmt::format("{}", static_cast<std::int64_t>(number_at(job, "id"))),
           context.plain ? text_at(job, "name") : name_text(job),
-          context.plain ? state : state_text(context, state),
+          context.plain ? state : state_text(context, shown_state(job)),
           gpus_text(job),
           where_text(job),
           duration_text(number_at(job, "wait_s")),
           started ? duration_text(number_at(job, "run_s")) : "–",
           when_text(context, job),
           text_at(job, "user"),
-          remark(job, absent)};
+          remark(job)};
 }
 
 void sort(std::vector<json::value>& jobs, const std::string& order) {
@@ -144,18 +137,6 @@ Result<JobList> find_jobs(const Context& context, const ListOptions& options) {
   return list;
 }
 
-// Servers of running jobs that do not answer.
-std::set<std::string> absent_servers(const Context& context, const std::vector<json::value>& jobs) {
-  std::set<std::string> absent;
-  if (std::none_of(jobs.begin(), jobs.end(), [](const json::value& job) { return has_gpus(text_at(job, "state")); }))
-    return absent;
-  const Result<json::value> servers = context.get("/api/v1/servers");
-  if (!servers.ok()) return absent;
-  for (const json::value& server : value_at(*servers, "items").as_array())
-    if (text_at(server, "state") == "down") absent.insert(text_at(server, "name"));
-  return absent;
-}
-
 // A group of which members run waits only in part.
 bool waits_for_its_start(const json::value& job) {
   return text_at(job, "state") == "pending" && number_at(value_at(job, "members"), "running") == 0;
@@ -169,7 +150,7 @@ void print_footer(const Context& context, const JobList& found) {
   if (cluster.ok()) {
     const json::value& counts = value_at(*cluster, "jobs");
     text = fmt::format("{} running, {} pending", number_at(counts, "running"), number_at(counts, "pending"));
-    text += held_text(counts) + ".";
+    text += other_states_text(counts) + ".";
   }
   if (found.total > static_cast<std::int64_t>(jobs.size()))
     text += fmt::format(" {} of {} shown; -a shows all.", jobs.size(), found.total);
@@ -199,12 +180,11 @@ int list_jobs(const Context& context, const ListOptions& options) {
   }
   Table table({"ID", "NAME", "STATE", "GPUS", "WHERE", "WAITED", "RAN", "WHEN", "USER", ""}, {0, 3, 5, 6});
   table.may_shrink(1, {8, 5, 6, 4, 7});
-  const std::set<std::string> absent = context.quiet ? std::set<std::string>() : absent_servers(context, jobs);
   for (const json::value& job : jobs) {
     if (context.quiet)
       std::printf("%lld\n", static_cast<long long>(number_at(job, "id")));
     else
-      table.add(row(context, job, absent));
+      table.add(row(context, job));
   }
   if (jobs.empty() && options.group > 0) {
     const auto group = context.get("/api/v1/jobs/" + std::to_string(options.group));

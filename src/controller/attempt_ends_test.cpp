@@ -281,9 +281,13 @@ TEST_F(AttemptEndsTest, a_retry_waits_twice_as_long_each_time_also_through_a_res
   tell(report(1, 1, "running"));
   tell(report(1, 1, "exited", 1));
   EXPECT_EQ(state(1), "held");
+  const auto told = std::ranges::find(world.events, "job.attempt_failed", &store::EventRow::kind);
+  ASSERT_NE(told, world.events.end());
+  EXPECT_EQ(told->text, "attempt 1 failed (exit): exit code 1");
+  EXPECT_EQ(told->server, "s");
   const auto why = explain_view(*logic, *logic->book().find(JobId(1)), now);
   EXPECT_EQ(why.verdict, "will_run");
-  EXPECT_EQ(why.summary, "job 1 waits: has failed once and is tried again at " +
+  EXPECT_EQ(why.summary, "job 1 waits: has failed once (exit code 1) and is tried again at " +
                              clock_text((now + Duration::whole_seconds(60)).us, now.us) + " ([retry] backoff)");
   pass(50);
   restart();

@@ -104,15 +104,14 @@ std::string move_text(const Core& core, const JobEntry& entry, const Job& job) {
 }  // namespace
 
 std::optional<answers::Reason> awaited_by(const Logic& logic, const JobEntry& entry, const Job& job) {
-  if (job.state == JobState::starting) {
-    for (const ServerGpus& part : job.allocation.parts()) {
-      const Server& server = logic.core().servers()[part.server];
-      if (server.state == ServerState::down)
-        return answers::Reason{to_string(ReasonCode::server_down),
-                               fmt::format("it was sent to {0}, which does not answer; if that is gone for good: "
-                                           "schedulearn servers lost {0}",
-                                           server.description.name)};
-    }
+  for (const ServerGpus& part : job.allocation.parts()) {
+    const Server& server = logic.core().servers()[part.server];
+    if (server.state != ServerState::down) continue;
+    const std::string& name = server.description.name;
+    const std::string what = job.state == JobState::starting
+                                 ? "it was sent to " + name + ", which does not answer"
+                                 : "server " + name + " is down; how it is there is not known";
+    return answers::Reason{"server_down", what + "; if that is gone for good: schedulearn servers lost " + name};
   }
   if (const std::string pull = logic.images().text_of(entry); !pull.empty()) return answers::Reason{"image_pull", pull};
   if (const Checkpoints::Transfer* transfer = logic.checkpoints().find(entry))
@@ -499,9 +498,12 @@ std::string backoff_text(const Logic& logic, const Job& job, Instant now) {
   const JobId id = job.request.id;
   const Instant until = logic.requeues().until(id);
   const std::string then = until.is_never() ? "soon" : "at " + clock_text(until.us, now.us);
-  if (logic.requeues().quick_ends(id) == 0)
-    return fmt::format("has failed {} and is tried again {} ([retry] backoff)",
-                       job.failures == 1 ? "once" : fmt::format("{} times", job.failures), then);
+  if (logic.requeues().quick_ends(id) == 0) {
+    std::string failed = job.failures == 1 ? "once" : fmt::format("{} times", job.failures);
+    const JobEntry* entry = logic.book().find(id);
+    if (entry && !entry->last_failure.empty()) failed += " (" + entry->last_failure + ")";
+    return fmt::format("has failed {} and is tried again {} ([retry] backoff)", failed, then);
+  }
   return fmt::format(
       "asked to be started again (exit code 75), or was lost by its server, soon after its start, "
       "{} of at most {} times in a row; it is started again {}",
@@ -576,7 +578,7 @@ answers::Explanation explain_view(const Logic& logic, const JobEntry& entry, Ins
   view.verdict = "running_here_because";
   view.policy = logic.policies().in_force().name;
   view.evaluated_at = {now.us};
-  if (job) view.estimate = estimate_view(logic, index, now);
+  if (job) view.estimate = estimate_view(logic, index, now, true);
   const std::string standing = job && !is_finished(job->state) ? logic.core().standing(index, now) : "";
   if (!standing.empty()) view.standing = standing;
   const bool waits = job && (job->is_queued() || job->state == JobState::held);

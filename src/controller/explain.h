@@ -46,7 +46,8 @@ class Line {
 std::string reason_text(const Logic& logic, const Job& job, ReasonCode reason, const Line* line, Instant now);
 // The same for a member of a group that has not come up.
 std::string to_come_text(const Logic& logic, JobId member, const Line& line, Instant now);
-// What a job that has GPUs waits for: its image, its checkpoint, or, while it is moving, to continue elsewhere.
+// What a job that has GPUs waits for: a server that is down, its image, its checkpoint, or, while it is moving, to
+// continue elsewhere.
 std::optional<answers::Reason> awaited_by(const Logic& logic, const JobEntry& entry, const Job& job);
 // "2 GPUs"
 std::string gpus_text(int count);

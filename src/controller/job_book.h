@@ -56,6 +56,7 @@ struct JobEntry {
   std::string image;                            // digest or id of that which its current attempt runs, once known
   StopReason stopping = StopReason::none;       // why it is being stopped; durable together with that state
   std::string stop_with;            // what its user wants it stopped with: "KILL", at once; "INT"; empty: as usual
+  std::string last_failure;         // of an attempt after which it is tried again; forgotten by a restart
   Refusal refused = Refusal::none;  // the last decision about it that was refused, in its current state
   std::unique_ptr<Measurements> measured;             // null until it runs: most jobs of a long queue have none
   mutable std::unique_ptr<const wire::JobSpec> spec;  // row.spec_json as it was last read, while the job is not over

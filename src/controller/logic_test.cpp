@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "controller/explain.h"
 #include "controller/logic_test.h"
 
 namespace sl::controller {
@@ -235,6 +236,44 @@ TEST_F(LogicTest, a_second_agent_of_the_same_name_is_refused) {
   hello({}, 2, "another");
   EXPECT_EQ(world.all<wire::Refused>().size(), 1u);
   EXPECT_TRUE(world.closed.count(2));
+}
+
+// Its attempts would be strangers to the server of that name, and be stopped.
+TEST_F(LogicTest, an_agent_keeps_its_name_while_jobs_of_it_may_run) {
+  hello();
+  submit(1);
+  settle();
+  tell(report(1, 1, "running"));
+  logic->on_agent_closed(1, now);
+  hello({report(1, 1, "running")}, 2, "a", "renamed");
+  ASSERT_EQ(world.all<wire::Refused>().size(), 1u);
+  EXPECT_EQ(world.all<wire::Refused>()[0].code, "server-renamed");
+  EXPECT_TRUE(world.all<wire::StopAttempt>().empty());
+  hello({report(1, 1, "running")}, 3);
+  EXPECT_EQ(state(1), "running");
+  logic->on_agent_closed(3, now);
+  hello({report(1, 1, "exited", 0)}, 4);
+  ASSERT_EQ(state(1), "succeeded");
+  logic->on_agent_closed(4, now);
+  hello({}, 5, "a", "renamed");
+  EXPECT_EQ(world.all<wire::Refused>().size(), 1u) << "nothing of it runs";
+}
+
+TEST_F(LogicTest, a_job_on_a_server_that_is_down_says_so) {
+  hello();
+  submit(1);
+  settle();
+  tell(report(1, 1, "running"));
+  logic->on_agent_closed(1, now);
+  settle();
+  const Job& job = logic->core().job(logic->core().find(JobId(1)));
+  const auto why = awaited_by(*logic, *logic->book().find(JobId(1)), job);
+  ASSERT_TRUE(why);
+  EXPECT_EQ(why->code, "server_down");
+  EXPECT_EQ(why->text,
+            "server s is down; how it is there is not known; if that is gone for good: schedulearn servers lost s");
+  hello({report(1, 1, "running")}, 2);
+  EXPECT_FALSE(awaited_by(*logic, *logic->book().find(JobId(1)), job));
 }
 
 TEST_F(LogicTest, a_gpu_that_telemetry_does_not_have_is_unavailable_and_its_job_s_history_says_so) {

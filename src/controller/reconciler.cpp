@@ -343,12 +343,26 @@ void Reconciler::note_server_fault(const JobEntry& entry, const Job& job, const 
   if (!is_lost) health_.on_server_fault(server, fmt::format("job {}: {}", entry.row.id, what), now);
 }
 
+// Goes into the history of the job, which is tried again.
+void Reconciler::note_failed_attempt(JobEntry& entry, const Job& job, const std::string& server, const Exit& exit,
+                                     const wire::AttemptReport& report, Instant now) {
+  entry.last_failure = describe_failure(exit, report);
+  recorder_.write_event(
+      {.at_us = now.us,
+       .kind = "job.attempt_failed",
+       .job_id = entry.row.id,
+       .server = server,
+       .text = fmt::format("attempt {} failed ({}): {}", job.attempt, to_string(exit.failure), entry.last_failure)});
+}
+
 void Reconciler::end_or_retry(JobEntry& entry, const Job& job, const wire::JobSpec& spec, const std::string& server,
                               const Exit& exit, const wire::AttemptReport& report, Instant now) {
   const JobId id(entry.row.id);
   const bool retry = exit.failure != FailureKind::none && !job.cancel_requested && job.failures < spec.retry.max &&
                      matches_retry(spec.retry, exit);
-  if (!retry) {
+  if (retry) {
+    note_failed_attempt(entry, job, server, exit, report, now);
+  } else {
     if (exit.signal != 0) entry.row.signal = exit.signal;
     if (report.exit_code) entry.row.exit_code = exit.exit_code;
     if (exit.failure != FailureKind::none && !job.cancel_requested) {

@@ -59,6 +59,8 @@ class Reconciler {
   std::optional<Instant> next_start(JobEntry& entry, const Job& job, const Exit& exit, Instant now);
   void note_server_fault(const JobEntry& entry, const Job& job, const std::string& server, const Exit& exit,
                          const wire::AttemptReport& report, Instant now);
+  void note_failed_attempt(JobEntry& entry, const Job& job, const std::string& server, const Exit& exit,
+                           const wire::AttemptReport& report, Instant now);
   void end_or_retry(JobEntry& entry, const Job& job, const wire::JobSpec& spec, const std::string& server,
                     const Exit& exit, const wire::AttemptReport& report, Instant now);
   bool is_of_same_job(const Incarnation& incarnation) const;

@@ -134,6 +134,8 @@ bool Recorder::append(const Core& core, const std::vector<Record>& records, Batc
     if (entry) {
       // If several steps share this batch, the slot may already belong to another job: compare ids.
       const bool is_there = core.jobs().contains(record.index) && core.job(record.index).request.id == record.job;
+      const bool leaves = is_active(record.from) && record.to != JobState::starting;
+      if (leaves && event.server.empty()) event.server = entry->row.server;
       if (is_there) copy_state(core, core.job(record.index), entry->row);
       if (record.kind == RecordKind::job_state)
         write(incarnations_.follow(core, is_there ? &core.job(record.index) : nullptr, record, *entry));

@@ -242,7 +242,7 @@ void Core::on(const AttemptExited& event) {
     return lifecycle_.finish(index, JobState::cancelled, event.exit);
   if (event.retry) {
     ++job->failures;
-    return lifecycle_.requeue(index);
+    return lifecycle_.requeue(index, event.exit);
   }
   lifecycle_.finish(index, success ? JobState::succeeded : JobState::failed, event.exit);
 }
@@ -315,7 +315,9 @@ void Core::on(const ServerLost& event) {
   if (!server.valid()) return;
   ledger_.set_state(server, ServerState::down);
   record_server(server);
-  gate_.refresh();                             // for the jobs that come back from there
+  gate_.refresh();  // for the jobs that come back from there
+  Exit lost;
+  lost.failure = FailureKind::server_lost;
   std::vector<JobIndex> active(all_active());  // requeue changes the lists
   // Jobs that await GPUs first: GPUs released on this server must not start them there.
   std::stable_partition(active.begin(), active.end(), [this](JobIndex job) { return jobs_[job].gpus_awaited > 0; });
@@ -328,14 +330,14 @@ void Core::on(const ServerLost& event) {
     }
     const bool is_ordered = job.state != JobState::starting || job.gpus_awaited == 0;  // else nothing of it runs
     if (event.spares_spread && job.allocation.parts().size() > 1 && is_ordered) continue;
-    job.cancel_requested ? lifecycle_.finish(index, JobState::cancelled, {}) : lifecycle_.requeue(index);
+    job.cancel_requested ? lifecycle_.finish(index, JobState::cancelled, {}) : lifecycle_.requeue(index, lost);
   }
   std::vector<JobIndex> waiting(jobs_.waiting());
   waiting.insert(waiting.end(), jobs_.aside().begin(), jobs_.aside().end());
   for (const JobIndex index : waiting) {
     if (!is_frozen(jobs_[index]) || !jobs_[index].frozen_on->is_on(server)) continue;
     lifecycle_.lose_process(index);
-    lifecycle_.requeue(index);
+    lifecycle_.requeue(index, lost);
   }
   lifecycle_.review_line();
   policy_.wake(Trigger::cluster);

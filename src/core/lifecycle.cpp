@@ -148,9 +148,9 @@ void Lifecycle::unhold(JobIndex index) {
   if (enter_queue(index)) policy_.wake(Trigger::arrival);
 }
 
-void Lifecycle::requeue(JobIndex index) {
+void Lifecycle::requeue(JobIndex index, const Exit& exit) {
   Job& job = jobs_[index];
-  set_state(index, job.on_hold ? JobState::held : JobState::pending);
+  set_state(index, job.on_hold ? JobState::held : JobState::pending, exit);
   jobs_.leave_active(index);
   release_all(index);
   job.allocation.clear();

@@ -37,7 +37,8 @@ class Lifecycle {
   void submit(JobIndex index, bool held);
   void hold(JobIndex index);
   void unhold(JobIndex index);
-  void requeue(JobIndex index);           // an attempt is over, but not the job: it waits, or is held
+  // An attempt is over, but not the job: it waits, or is held. `exit`: if the attempt has failed.
+  void requeue(JobIndex index, const Exit& exit = {});
   void leave_suspension(JobIndex index);  // a suspended job is about to be stopped
   void finish(JobIndex index, JobState final_state, const Exit& exit);
   // An attempt has ended, `late` ago: since then the job has had its GPUs, but has not run.
