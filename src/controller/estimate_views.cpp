@@ -56,9 +56,9 @@ std::string missing_text(const forecast::Forecast& forecast, const forecast::Job
                          bool can_start, const std::string& stuck) {
   constexpr const char* remedy = "an estimate (--estimate 2h), a time limit or a finished run like it gives one";
   if (forecast.failure) return "no estimate: " + forecast.failure->message;
-  if (!known || forecast.draws == 0) return "no estimate yet: it is being worked out";
   if (why == ReasonCode::held) return "no estimate while it is held";
   if (why == ReasonCode::retry_backoff) return "no estimate before it is tried again";
+  if (!known || forecast.draws == 0) return "no estimate yet: it is being worked out";
   if (known->basis.kind == BasisKind::none)
     return fmt::format("{}: nothing is known about how long it runs; {}",
                        known->start ? "when it ends cannot be said yet" : "no estimate yet", remedy);
@@ -104,21 +104,23 @@ std::optional<answers::Range> range_view(const std::optional<forecast::Range>& r
   return answers::Range{time(range->p10), time(range->p50), time(range->p90)};
 }
 
-std::optional<answers::Estimate> estimate_view(const Logic& logic, JobIndex index, Instant now) {
+std::optional<answers::Estimate> estimate_view(const Logic& logic, JobIndex index, Instant now, bool is_explained) {
   const auto prospects = logic.outlook() ? logic.outlook()->latest() : nullptr;
   const Job& job = logic.core().job(index);
   if (!prospects || is_finished(job.state)) return std::nullopt;
   const forecast::JobForecast* known = prospects->forecast.find(job.request.id);
-  const bool waits = job.allocation.empty() && !(job.group && job.first_start.happened());
+  const bool is_in_line = job.is_queued() || job.state == JobState::held;
+  const bool waits = is_in_line && !(job.group && job.first_start.happened());
+  if (waits && (job.state == JobState::held || job.on_hold)) known = nullptr;  // what is known is from before
   answers::Estimate view = view_of(prospects->forecast, known, waits, prospects->servers, now);
   if (!view.finish || (waits && !view.start)) {
     const ReasonCode why = logic.core().explain(index);
     const bool has_server = why != ReasonCode::server_away && why != ReasonCode::unsatisfiable;
     const bool can_start =
         !job.set_aside || (!job.request.needs_gpus() && has_server) || job.group || logic.core().awaits_jobs(index);
-    view.text =
-        missing_text(prospects->forecast, known, why, can_start,
-                     fmt::format("does not {}; schedulearn why {}", waits ? "start" : "end", job.request.id.value));
+    std::string stuck = waits ? "does not start" : "does not end";
+    if (!is_explained) stuck += fmt::format("; schedulearn why {}", job.request.id.value);
+    view.text = missing_text(prospects->forecast, known, why, can_start, stuck);
   }
   return view;
 }

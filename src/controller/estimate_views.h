@@ -7,8 +7,9 @@
 namespace sl::controller {
 
 // When an unfinished job starts and ends; nothing before the first forecast. If nothing is known, `text` says why and what
-// would give an estimate.
-std::optional<answers::Estimate> estimate_view(const Logic& logic, JobIndex job, Instant now);
+// would give an estimate; unless `is_explained`, also how to ask.
+std::optional<answers::Estimate> estimate_view(const Logic& logic, JobIndex job, Instant now,
+                                               bool is_explained = false);
 // Of a job that has not been submitted, in a forecast of the present with it.
 answers::Estimate submission_estimate(const forecast::Forecast& forecast, JobId job,
                                       const std::vector<std::string>& servers);

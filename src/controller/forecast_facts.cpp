@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "wire/json.h"
+#include "wire/members.h"
 
 namespace sl::controller {
 namespace {
@@ -118,7 +119,10 @@ void Teller::tell_jobs(Told& told, Instant now) {
 void KnownLengths::learn(const Told& told) {
   for (const ToldJob& job : told.jobs) {
     const auto spec = wire::read_json<wire::JobSpec>(job.spec_json, wire::Unknown::ignore);
-    if (spec.ok()) kinds_[job.id.value] = kind_of(*spec);
+    if (!spec.ok()) continue;
+    const bool is_group =
+        wire::is_group(*spec);  // of the kind of its members, whose names and commands are made of its own
+    kinds_[job.id.value] = kind_of(is_group ? wire::member_spec(*spec, job.id.value, 0) : *spec);
   }
   for (const ToldEnd& end : told.ends) {
     ended_.push_back(end.id.value);
