@@ -41,7 +41,7 @@ Result<std::vector<Submission>> Api::read_batch(const Call& call) const {
   for (const boost::json::value& job : body->jobs) {
     const std::size_t at = submissions.size();
     if (!job.is_object()) return in_batch(invalid("wrong-type", "a job is an object"), at);
-    auto spec = wire::job_from_json(job.get_object(), "/");
+    auto spec = wire::job_from_json(job.get_object(), "");
     if (!spec.ok()) return in_batch(spec.error(), at);
     if (spec->user.empty()) spec->user = call.user();
     if (const Status may = may_act_for(call.identity, spec->user); !may.ok()) return in_batch(may.error(), at);

@@ -50,6 +50,23 @@ TEST_F(RefusalsTest, the_same_submission_waits_until_the_first_is_durable) {
   EXPECT_EQ(world.jobs.size(), 1u);
 }
 
+TEST_F(RefusalsTest, a_folder_that_no_server_could_find) {
+  hello();
+  Logic::Submission submission;
+  submission.spec.command = "true", submission.spec.gpus = {1, 1};
+  for (const char* folder : {"relative", "./here", "~mei/there"}) {
+    submission.spec.workdir = folder;
+    logic->submit(submission, now, [this](const Result<JobId>& job) { answers.push_back(job); });
+    EXPECT_EQ(answers.back().error().code, "bad-workdir") << folder;
+  }
+  for (const char* folder : {"/w", "~", "~/w", ""}) {
+    submission.spec.workdir = folder;
+    logic->submit(submission, now, [this](const Result<JobId>& job) { answers.push_back(job); });
+    settle();
+    EXPECT_TRUE(answers.back().ok()) << folder;
+  }
+}
+
 TEST(AgentsTest, an_agent_needs_our_protocol_and_a_name_of_its_own) {
   Agents agents;
   const Instant now = Instant::at_seconds(1);

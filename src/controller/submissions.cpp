@@ -129,6 +129,9 @@ Status Submissions::check_prerequisites(const wire::JobSpec& spec, const PastSta
 
 namespace {
 
+// Clients make paths whole; a server does not know what a relative one is relative to.
+bool is_whole(const std::string& path) { return path.starts_with('/') || path == "~" || path.starts_with("~/"); }
+
 // Which command shows what is lacking.
 bool is_of_gpus(Lack lack) { return lack == Lack::gpus || lack == Lack::gpu_type || lack == Lack::gpu_memory; }
 
@@ -136,6 +139,10 @@ bool is_of_gpus(Lack lack) { return lack == Lack::gpus || lack == Lack::gpu_type
 
 Status Submissions::check(const wire::JobSpec& spec, const PastStates& past) const {
   if (Status valid = wire::validate(spec); !valid.ok()) return valid;
+  if (!spec.snapshot && !spec.workdir.empty() && !is_whole(spec.workdir))
+    return invalid("bad-workdir", "workdir is not a whole path: " + spec.workdir)
+        .hint("begin it with / or ~/: /home/mei/train")
+        .at("/workdir");
   if (Status known = check_prerequisites(spec, past); !known.ok()) return known;
   if (!core_.has_servers()) return {};
   const JobRequest request = request_of(spec, Instant{0});

@@ -177,7 +177,8 @@ Result<JobChange> parse_job_change(std::string_view json);
 JobSpec changed(JobSpec spec, const JobChange& change);
 
 // Parse the documents that users write. Errors name the key (JSON pointer) or line and column (TOML); unknown keys get
-// a suggestion. `base_dir` makes relative paths absolute: the file's folder, or the client's working directory.
+// a suggestion. `base_dir` makes relative paths absolute: the file's folder, or the client's working directory; empty:
+// there is none, and they stay as they are.
 Result<JobSpec> parse_job_toml(std::string_view text, const std::string& base_dir);
 Result<JobSpec> parse_job_json(std::string_view text, const std::string& base_dir);
 
