@@ -131,7 +131,8 @@ void Research::add_simulation(CLI::App& parent, const std::string& name, const s
   c->add_option("--profiles", options.profiles,
                 "files: how trainings of a family really run, for jobs whose profile or model names that family");
   c->add_option("--costs", options.costs, "what interruptions cost, as measured: schedulearn profile costs --out FILE");
-  c->add_option("--restart-cost", options.restart_cost_s, "seconds lost each time a preempted job continues")
+  c->add_option("--restart-cost", options.restart_cost_s,
+                "seconds lost each time a preempted job continues, unless its profile says how many")
       ->check(not_negative());
   c->add_flag("--blind", options.blind, "policies know only what users state and running jobs report");
   c->add_option("--semantics", options.semantics,

@@ -69,6 +69,8 @@ Status add_runs(const SimulationOptions& options, study::ExperimentSettings& set
 // The means of all families for whatever is not known of a job's own.
 Status add_costs(const SimulationOptions& options, study::ExperimentSettings& settings) {
   if (options.costs.empty()) return {};
+  if (options.restart_cost_s >= 0)
+    return invalid("bad-flag", "--costs says what each continuation takes: no --restart-cost beside it");
   const auto text = wire::read_file(options.costs, wire::document_bytes_max);
   if (!text.ok()) return text.error();
   const auto measured = wire::parse_costs(*text);

@@ -376,6 +376,9 @@ TEST_F(Experiments, that_cannot_be_done_say_so_before_anything_runs) {
   o.events_out = "-";
   EXPECT_EQ(code(o), "bad-flag");
   o = options();
+  o.restart_cost_s = 7, o.costs = (folder_ / "costs.json").string();
+  EXPECT_EQ(code(o), "bad-flag") << "the file would win";
+  o = options();
   o.switches = {"soon=srtf"};
   EXPECT_NE(code(o), "");
   o = options();

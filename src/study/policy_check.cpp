@@ -51,9 +51,9 @@ std::optional<JobId> left_waiting(const Snapshot& snapshot, const Plan& plan) {
 
 class Inspected : public PolicyWrapper {
  public:
-  // `continues`: the policy was already active in an earlier instance.
-  Inspected(std::shared_ptr<Policy> policy, Seen& seen, bool continues)
-      : PolicyWrapper(std::move(policy)), seen_(seen), continues_(continues) {}
+  // `continues`: the policy was already active in an earlier instance. Nothing more is seen once `keep_on` returns false.
+  Inspected(std::shared_ptr<Policy> policy, Seen& seen, bool continues, const std::function<bool()>& keep_on)
+      : PolicyWrapper(std::move(policy)), seen_(seen), continues_(continues), keep_on_(keep_on) {}
   void attach(const Snapshot& snapshot) override {
     if (!continues_) policy_->attach(snapshot);
   }
@@ -67,13 +67,14 @@ class Inspected : public PolicyWrapper {
       seen_.decision_ms.push_back(took.count());
     if (!seen_.failure) seen_.failure = policy_->failure();
     seen_.deciding += took, ++seen_.decisions;
-    if (seen_.failure || seen_.is_too_slow() || seen_.decision_ms.size() >= 200) seen_.enough = true;
+    if (seen_.failure || seen_.is_too_slow() || seen_.decision_ms.size() >= 200 || !keep_on_()) seen_.enough = true;
     if (!seen_.failure && !seen_.left_waiting) seen_.left_waiting = left_waiting(snapshot, plan);
   }
 
  private:
   Seen& seen_;
   bool continues_;
+  const std::function<bool()>& keep_on_;
 };
 
 std::shared_ptr<Policy> make(const PolicyChoice& choice) {
@@ -90,13 +91,16 @@ enum class Middle { nothing, asked, restarted };
 
 class Check {
  public:
-  Check(const PolicyChoice& choice, PolicyCheck& report) : choice_(choice), report_(report) {}
+  Check(const PolicyChoice& choice, const std::function<bool()>& keep_on, PolicyCheck& report)
+      : choice_(choice), keep_on_(keep_on), report_(report) {}
 
+  // Of one that is interrupted nothing is said.
   void workload(std::uint64_t seed) {
     auto trace = trace::make_workload(checked_workload(seed), seed, {});
     SL_CHECK(trace.ok(), "the workload of a check can be made");
     Seen seen;
     const sim::SimulationResult first = run(*trace, seed, seen, Middle::nothing);
+    if (!keep_on_()) return;
     ++report_.workloads;
     if (seen.failure) return broken("it answers", seen.failure->message, seed);
     if (seen.is_too_slow())
@@ -116,10 +120,13 @@ class Check {
       broken("no GPU idles that a waiting job could take",
              fmt::format("job {} waits although it fits", seen.left_waiting->value), seed);
     Seen again, asked, restarted;
-    if (!same(first, run(*trace, seed, again, Middle::nothing)))
-      return broken("the same seed gives the same schedule", "two runs differ", seed);
-    if (report_.notes.empty() &&
-        !same(run(*trace, seed, asked, Middle::asked), run(*trace, seed, restarted, Middle::restarted)))
+    const sim::SimulationResult second = run(*trace, seed, again, Middle::nothing);
+    if (!keep_on_()) return;
+    if (!same(first, second)) return broken("the same seed gives the same schedule", "two runs differ", seed);
+    if (!report_.notes.empty()) return;
+    const bool keeps_all =
+        same(run(*trace, seed, asked, Middle::asked), run(*trace, seed, restarted, Middle::restarted));
+    if (!keeps_all && keep_on_())
       report_.notes.push_back(
           {"restarted in the middle it decides the same", "it keeps something that a restart loses", seed});
   }
@@ -131,7 +138,7 @@ class Check {
     Seen seen;
     settings.cluster = sim::Cluster::uniform(measured_servers, measured_gpus);
     settings.cancelled = &seen.enough;
-    sim::simulate(*trace, std::make_unique<Inspected>(make(choice_), seen, false), settings);
+    sim::simulate(*trace, std::make_unique<Inspected>(make(choice_), seen, false, keep_on_), settings);
     if (seen.failure) return broken("it answers", seen.failure->message, 1);
     report_.servers = measured_servers;
     report_.waiting = 1000;
@@ -155,11 +162,12 @@ class Check {
     const Duration half = (trace.jobs.back().submitted - trace.jobs.front().submitted) / 2;
     const std::shared_ptr<Policy> policy = make(choice_);
     if (middle != Middle::nothing) {
-      auto next =
-          std::make_unique<Inspected>(middle == Middle::asked ? policy : make(choice_), seen, middle == Middle::asked);
+      auto next = std::make_unique<Inspected>(middle == Middle::asked ? policy : make(choice_), seen,
+                                              middle == Middle::asked, keep_on_);
       switches.push_back({trace.jobs.front().submitted + half, choice_.name, std::move(next)});
     }
-    return sim::simulate(trace, std::make_unique<Inspected>(policy, seen, false), settings, std::move(switches));
+    return sim::simulate(trace, std::make_unique<Inspected>(policy, seen, false, keep_on_), settings,
+                         std::move(switches));
   }
   static bool same(const sim::SimulationResult& a, const sim::SimulationResult& b) {
     return std::equal(a.outcomes.begin(), a.outcomes.end(), b.outcomes.begin(), b.outcomes.end(),
@@ -175,6 +183,7 @@ class Check {
   }
 
   const PolicyChoice& choice_;
+  const std::function<bool()>& keep_on_;
   PolicyCheck& report_;
 };
 
@@ -202,7 +211,7 @@ std::string checked_command(std::uint64_t seed, const std::string& policy, const
 
 PolicyCheck check_policy(const PolicyChoice& choice, std::uint64_t seeds, const std::function<bool()>& keep_on) {
   PolicyCheck report;
-  Check check(choice, report);
+  Check check(choice, keep_on, report);
   for (std::uint64_t seed = 1; seed <= seeds && keep_on(); ++seed) {
     check.workload(seed);
     const auto is_hopeless = [](const BrokenRule& broken) {

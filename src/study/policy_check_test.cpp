@@ -13,5 +13,14 @@ TEST(PolicyCheck, is_repeated_with_the_parameters_in_words_for_a_shell) {
       << command;
 }
 
+TEST(PolicyCheck, that_is_interrupted_in_a_workload_says_nothing_of_it) {
+  int asked = 0;
+  const PolicyCheck report = check_policy({.name = "fifo", .parameters = {}}, 5, [&] { return ++asked < 20; });
+  EXPECT_LT(asked, 30) << "it goes on for a decision, not for a workload";
+  EXPECT_EQ(report.workloads, 0U);
+  EXPECT_TRUE(report.broken.empty());
+  EXPECT_TRUE(report.notes.empty());
+}
+
 }  // namespace
 }  // namespace sl::study

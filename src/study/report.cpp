@@ -20,6 +20,11 @@ boost::json::value text(const std::string& text) {
   return text.empty() ? boost::json::value() : boost::json::value(text);
 }
 boost::json::value number(double value) { return std::isnan(value) ? boost::json::value() : boost::json::value(value); }
+// Simulated times are whole microseconds; a mean of them has no more digits than that to tell.
+boost::json::value seconds(double value) {
+  constexpr double exact_below = 9e9;
+  return number(std::abs(value) < exact_below ? std::round(value * 1e6) / 1e6 : value);
+}
 
 boost::json::object parameters_of(const PolicyChoice& choice) {
   boost::json::object parameters;
@@ -33,11 +38,13 @@ boost::json::object to_json(const ExperimentRow& row) {
   object["load"] = row.arrivals.load > 0 ? boost::json::value(row.arrivals.load) : boost::json::value();
   for (const MetricInfo& metric : metric_infos()) {
     const double value = row.metrics.*metric.value;
-    object[metric.name] =
-        is_count(metric) && !std::isnan(value) ? boost::json::value(static_cast<std::int64_t>(value)) : number(value);
+    const bool is_whole = is_count(metric) && !std::isnan(value);
+    object[metric.name] = is_whole                      ? boost::json::value(static_cast<std::int64_t>(value))
+                          : metric.name.ends_with("_s") ? seconds(value)
+                                                        : number(value);
   }
-  object["avg_jct_bound_s"] = number(row.bounds ? row.bounds->avg_jct_s : no_figure);
-  object["makespan_bound_s"] = number(row.bounds ? row.bounds->makespan_s : no_figure);
+  object["avg_jct_bound_s"] = seconds(row.bounds ? row.bounds->avg_jct_s : no_figure);
+  object["makespan_bound_s"] = seconds(row.bounds ? row.bounds->makespan_s : no_figure);
   object["standstill"] = text(row.standstill);
   object["first_unfinished"] = text(row.first_unfinished);
   object["jobs_file"] = text(row.jobs_file);
@@ -83,7 +90,7 @@ std::string parameters_text(const PolicyChoice& choice) {
 
 Result<std::vector<const MetricInfo*>> find_metrics(const std::string& names) {
   std::vector<const MetricInfo*> found;
-  if (names == "all") {
+  if (("," + names + ",").find(",all,") != std::string::npos) {
     for (const MetricInfo& metric : metric_infos()) found.push_back(&metric);
     return found;
   }
