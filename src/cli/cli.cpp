@@ -282,10 +282,10 @@ void CommandLine::add_cluster_commands() {
     return status;
   });
   command(app_, "gpus", "Every GPU and who uses it.", "  schedulearn gpus\n", [this] { return list_gpus(context()); });
-  CLI::App* events = reading_command(
-      "events", "What has happened, newest last.",
-      "  schedulearn events --limit 50\n  schedulearn events 5\n  schedulearn events --about server --server gpu3\n",
-      [this](const Context& context) { return list_events(context, events_); });
+  CLI::App* events = reading_command("events", "What has happened, newest last.",
+                                     "  schedulearn events --limit 50\n  schedulearn events 5\n  schedulearn events "
+                                     "-f\n  schedulearn events --about server --server gpu3\n",
+                                     [this](const Context& context) { return list_events(context, events_); });
   CLI::Option* of_job = events->add_option("job", events_.selector, "5, last or a name: only its events");
   events
       ->add_option("--about", events_.about,
@@ -294,6 +294,7 @@ void CommandLine::add_cluster_commands() {
   events->add_flag("--progress", events_.progress, "also each step of how far jobs have come");
   events->add_option("--server", events_.server, "only of this server")->excludes(of_job);
   events->add_option("--limit", events_.limit, "how many")->check(between(1, 10'000));
+  events->add_flag("-f,--follow", events_.follow, "go on with what happens, until Ctrl-C");
   page_.add_to(app_);
   login_.add_to(app_);
   people_.add_to(app_);
@@ -512,7 +513,8 @@ int CommandLine::run(int argc, char** argv) {
 }
 
 bool CommandLine::is_paged() const {
-  if (terminal_.columns == 0 || !is_long(app_) || logs_.follow || variable("PAGER").empty()) return false;
+  if (terminal_.columns == 0 || !is_long(app_) || logs_.follow || events_.follow || variable("PAGER").empty())
+    return false;
   const Context asked = context();
   return !asked.as_json && !asked.plain && !asked.quiet;
 }

@@ -1,4 +1,4 @@
-// status, gpus, events: the state of the cluster and what happens there.
+// status, gpus: the state of the cluster.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -128,7 +128,7 @@ void print_summary(const Context& context, const json::value& cluster) {
   std::printf("Jobs  %.0f running, %.0f pending%s, %.0f succeeded, %.0f failed, %.0f cancelled\n",
               number_at(jobs, "running") + number_at(jobs, "starting") + number_at(jobs, "migrating") +
                   number_at(jobs, "resizing"),
-              number_at(jobs, "pending"), held_text(jobs).c_str(), number_at(jobs, "succeeded"),
+              number_at(jobs, "pending"), other_states_text(jobs).c_str(), number_at(jobs, "succeeded"),
               number_at(jobs, "failed"), number_at(jobs, "cancelled"));
   if (const std::string tally = tally_text(value_at(cluster, "since_start")); !tally.empty())
     std::printf("Since its start  %s\n", tally.c_str());
@@ -296,48 +296,6 @@ int list_gpus(const Context& context) {
   }
   if (table.empty()) std::printf("No GPUs: no server has joined.\n");
   if (!table.empty()) std::fputs(table.text(context).c_str(), stdout);
-  return 0;
-}
-
-namespace {
-
-// To the millisecond, on the local clock; for programs as it is in REST.
-std::string moment_text(const Context& context, const std::string& rfc3339) {
-  if (context.plain) return rfc3339;
-  const std::string clock = clock_text(rfc3339);
-  return rfc3339.size() < 23 ? clock : clock + rfc3339.substr(16, 7);
-}
-
-}  // namespace
-
-int list_events(const Context& context, const EventsAsked& asked) {
-  std::string path = "/api/v1/events";
-  if (!asked.selector.empty()) {
-    const auto ids = select_jobs(context, {asked.selector});
-    if (!ids.ok()) return fail(ids.error());
-    path = fmt::format("/api/v1/jobs/{}/events", ids->front());
-  }
-  path += fmt::format("?limit={}{}", asked.limit, asked.progress ? "" : "&progress=false");
-  if (!asked.about.empty()) path += "&about=" + net::percent_encode(asked.about);
-  if (!asked.server.empty()) path += "&server=" + net::percent_encode(asked.server);
-  const Result<json::value> list = context.get(path);
-  if (!list.ok()) return fail(list.error());
-  if (context.as_json) {
-    context.print_json(*list);
-    return 0;
-  }
-  Table table({"SEQ", "WHEN", "KIND", "JOB", "SERVER", "FROM", "TO", ""}, {0, 3});
-  for (const json::value& event : value_at(*list, "items").as_array()) {
-    const json::value& job = value_at(event, "job_id");
-    table.add({fmt::format("{}", number_at(event, "seq")), moment_text(context, text_at(event, "at")),
-               text_at(event, "kind"), job.is_number() ? fmt::format("{}", job.to_number<double>()) : "–",
-               text_at(event, "server", "–"), text_at(event, "from"), text_at(event, "to"), text_at(event, "text")});
-  }
-  if (table.empty()) {
-    say_none(context, asked.about.empty() && asked.server.empty() ? "Nothing has happened yet." : "No event matches.");
-    return 0;
-  }
-  std::fputs(table.text(context).c_str(), stdout);
   return 0;
 }
 

@@ -88,6 +88,7 @@ struct EventsAsked {
   std::string about, server;  // only about this (wire/event_subjects.h), only of this server; empty: any
   bool progress = false;      // also how far jobs have come
   int limit = 30;
+  bool follow = false;  // and what happens from then on, until Ctrl-C
 };
 int list_events(const Context& context, const EventsAsked& asked);
 // Simulations that a controller was asked for.

@@ -90,7 +90,9 @@ void Doctor::look_at_this_machine(const Context& context) {
   };
   program("python3", "for policies of your own and most trainings");
   if (is_on_path("podman") || is_on_path("docker"))
-    add("ok", "containers", is_on_path("podman") ? "podman is here" : "docker is here");
+    add("ok", "containers",
+        std::string(is_on_path("podman") ? "podman" : "docker") +
+            " is installed; whether an agent has found its socket, it says for its server");
   else
     add("note", "containers", "there is no engine on this machine, so that jobs with an image do not run here",
         "apt-get install podman");

@@ -13,8 +13,9 @@ Jobs      submit run ls show logs files shell why wait set cancel signal rm susp
 Cluster   status top gpus events web announce  secret (set ls rm)  notify (add ls test log rm)
           servers (ls show add drain undrain lost release rm)  profile (run ls show costs import rm)
           policy (ls show set try shadow check history undo)
-Research  sim (run compare ls show rm)  plot (cdf gantt util queue lines bars regret ahead)
-          trace (info import export gen ls)  estimates (losses run-times ranges speeds)  reproduce
+Research  sim (run compare ls show rm)  estimates (losses run-times ranges speeds)  reproduce
+          plot (cdf gantt util queue lines bars regret ahead arrivals speedup)
+          trace (info import export gen ls upload rm)
 People    login logout whoami  token (ls add rm)  user (ls add set rm)
 System    up  controller (run replay)  agent (join run leave)  db (backup check restore)  config (show path get set edit)
           init demo doctor completion man version help

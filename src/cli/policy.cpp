@@ -59,6 +59,7 @@ std::string by_whom(const json::value& policy) {
 
 void print_change(const Context& context, const json::value& policy, const char* back) {
   if (context.as_json) return context.print_json(policy);
+  if (context.quiet) return void(std::printf("%s\n", text_at(policy, "name").c_str()));
   if (value_at(policy, "changed") == false) {
     std::printf("Policy %s already runs with these parameters; nothing has changed.\n",
                 text_at(policy, "name").c_str());

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/shell_words.h"
+#include "cli/job_order.h"
 #include "cli/surroundings.h"
 #include "wire/json_text.h"
 
@@ -85,7 +86,7 @@ std::string cut_middle(const std::string& text, std::size_t width, std::string_v
 Table::Widths Table::widths(std::size_t terminal) const {
   Widths widths(header_.size());
   for (std::size_t c = 0; c < header_.size(); ++c) {
-    widths[c] = display_width(header_[c]);
+    widths[c] = std::max(display_width(header_[c]), c < least_.size() ? least_[c] : 0);
     for (const auto& row : rows_) widths[c] = std::max(widths[c], c < row.size() ? display_width(row[c]) : 0);
   }
   const Widths wanted = widths;
@@ -357,9 +358,14 @@ std::string command_text(const json::value& command) {
   return text;
 }
 
-std::string held_text(const json::value& counts) {
+std::string shown_state(const json::value& job) {
+  std::string state = text_at(job, "state");
+  return number_at(value_at(job, "members"), "running") > 0 && !is_over(state) ? "running" : state;
+}
+
+std::string other_states_text(const json::value& counts) {
   std::string text;
-  for (const char* state : {"held", "suspended"}) {
+  for (const char* state : {"starting", "migrating", "resizing", "stopping", "held", "suspended"}) {
     if (number_at(counts, state) > 0) text += fmt::format(", {} {}", number_at(counts, state), state);
   }
   return text;

@@ -24,6 +24,8 @@ class Table {
   void may_shrink(std::optional<std::size_t> names, std::vector<std::size_t> optional) {
     names_ = names, optional_ = std::move(optional);
   }
+  // Widths that columns have at least, so that tables below each other look like one.
+  void widen(std::vector<std::size_t> widths) { least_ = std::move(widths); }
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   bool empty() const { return rows_.empty(); }
   // Plain: tab-separated without a header, and never cut.
@@ -34,7 +36,7 @@ class Table {
   Widths widths(std::size_t terminal) const;
 
   std::vector<std::string> header_;
-  std::vector<std::size_t> right_;
+  std::vector<std::size_t> right_, least_;
   std::optional<std::size_t> names_;
   std::vector<std::size_t> optional_;
   std::vector<std::vector<std::string>> rows_;
@@ -46,8 +48,10 @@ std::string figure_text(double figure, int digits);
 std::string name_text(const json::value& job);
 // What a job runs, as a shell would read it.
 std::string command_text(const json::value& command);
-// ", 2 held, 1 suspended", of counts by state; empty: none is.
-std::string held_text(const json::value& counts);
+// An array runs while any of its members does; to the API it is pending until its end.
+std::string shown_state(const json::value& job);
+// ", 1 stopping, 2 held", of counts by state; empty: none is in any but the usual ones.
+std::string other_states_text(const json::value& counts);
 // "3 running, 93 waiting, 4 succeeded"; empty: it is no group.
 std::string members_text(const json::value& members);
 

@@ -121,21 +121,26 @@ std::string table_line(const std::vector<std::string>& cells, std::size_t column
   return line;
 }
 
-std::string job_line(const Context& context, const json::value& job, std::size_t columns) {
+// How many members of an array run, or once it is over have succeeded: the column is narrow.
+std::string members_cell(const json::value& job) {
   const json::value& members = value_at(job, "members");
-  const bool has_started = value_at(job, "started_at").is_string() && !members.is_object();
+  const bool has_ended = is_over(text_at(job, "state"));
+  return fmt::format("{} of {} {}", number_at(members, has_ended ? "succeeded" : "running"),
+                     number_at(members, "total"), has_ended ? "ok" : "run");
+}
+
+std::string job_line(const Context& context, const json::value& job, std::size_t columns) {
+  const bool is_array = value_at(job, "members").is_object();
+  const bool has_started = value_at(job, "started_at").is_string() && !is_array;
   return table_line(
-      {fmt::format("{:.0f}", number_at(job, "id")), name_text(job), state_text(context, text_at(job, "state")),
-       gpus_text(job),
-       members.is_object() ? fmt::format("{} of {} run", number_at(members, "running"), number_at(members, "total"))
-                           : where_text(job),
-       duration_text(number_at(job, "wait_s")), has_started ? duration_text(number_at(job, "run_s")) : "-",
-       text_at(job, "user")},
+      {fmt::format("{:.0f}", number_at(job, "id")), name_text(job), state_text(context, shown_state(job)),
+       gpus_text(job), is_array ? members_cell(job) : where_text(job), duration_text(number_at(job, "wait_s")),
+       has_started ? duration_text(number_at(job, "run_s")) : "-", text_at(job, "user")},
       columns);
 }
 
 Style style_of_job(const json::value& job) {
-  const std::string state = text_at(job, "state");
+  const std::string state = shown_state(job);
   if (state == "running") return Style::good;
   if (state == "failed") return Style::bad;
   return state == "succeeded" || state == "cancelled" ? Style::dim : Style::plain;

@@ -120,10 +120,15 @@ TEST(Top, nothing_that_it_says_of_itself_is_cut_off_in_the_smallest_window) {
 
 TEST(Top, an_array_is_one_line_with_what_its_members_do) {
   TopData data = data_of(1);
-  json::value array = job_at(7, "running", "sweep");
+  json::value array = job_at(7, "pending", "sweep");
   array.as_object()["members"] = json::object{{"total", 9}, {"running", 2}, {"waiting", 7}};
   data.jobs.push_back(array);
-  EXPECT_NE(whole(data, {}).find("2 of 9 run"), std::string::npos) << whole(data, {});
+  const std::string text = whole(data, {}), line = text.substr(text.find("sweep"));
+  EXPECT_LT(line.find("running"), line.find("2 of 9 run")) << text;
+  EXPECT_NE(line.find("2 of 9 run"), std::string::npos) << text;
+  data.jobs.back().as_object()["state"] = "failed";
+  data.jobs.back().as_object()["members"] = json::object{{"total", 9}, {"succeeded", 8}, {"failed", 1}};
+  EXPECT_NE(whole(data, {}).find("8 of 9 ok"), std::string::npos) << whole(data, {});
 }
 
 TEST(Top, what_is_asked_or_wrong_takes_the_last_line) {

@@ -54,7 +54,7 @@ std::string span_text(double s) {
 std::string gpu_time_text(double gpu_s) {
   const double days = gpu_s / 86400;
   if (days >= 10) return grouped(std::llround(days)) + " GPU-days";
-  return fmt::format("{:.1f} GPU-hours", gpu_s / 3600);
+  return gpu_s < 3600 ? fmt::format("{:.0f} GPU-seconds", gpu_s) : fmt::format("{:.1f} GPU-hours", gpu_s / 3600);
 }
 
 double percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
@@ -93,9 +93,11 @@ void print_widths(const trace::TraceSummary& summary, std::ostream& out) {
   for (const auto& [gpus, share] : summary.by_gpus) most = std::max(most, share.gpu_s);
   fmt::print(out, "\n  {:>6} {:>12} {:>7} {:>13} {:>7}\n", "GPUS", "JOBS", "%", "GPU-HOURS", "%");
   for (const auto& [gpus, share] : summary.by_gpus) {
+    const double hours = share.gpu_s / 3600;
     fmt::print(out, "  {:>6} {:>12} {:>7.2f} {:>13} {:>7.2f}  {}\n", gpus, grouped(share.jobs),
                percent(static_cast<double>(share.jobs), static_cast<double>(summary.jobs)),
-               grouped(std::llround(share.gpu_s / 3600)), percent(share.gpu_s, summary.gpu_s), bar(share.gpu_s, most));
+               hours < 10 ? fmt::format("{:.2f}", hours) : grouped(std::llround(hours)),
+               percent(share.gpu_s, summary.gpu_s), bar(share.gpu_s, most));
   }
 }
 
@@ -155,8 +157,11 @@ void print_info(const TraceCommand& command, const trace::Trace& trace, const Lo
                span_text(summary.gap_mean_s));
   fmt::print(out, "  {:<11} {}\n", "demand", gpu_time_text(summary.gpu_s));
   if (load.gpus > 0) {
-    fmt::print(out, "  {:<11} {:.2f} of what {} can do while jobs arrive ({} GPUs)\n", "load", load.load, load.servers,
-               grouped(load.gpus));
+    if (summary.span_s() > 0)
+      fmt::print(out, "  {:<11} {:.2f} of what {} can do while jobs arrive ({} GPUs)\n", "load", load.load,
+                 load.servers, grouped(load.gpus));
+    else
+      fmt::print(out, "  {:<11} none: all jobs are submitted at once\n", "load");
     if (load.jobs_too_wide > 0)
       fmt::print(out, "  {:<11} {} not fit it\n", "",
                  load.jobs_too_wide == 1 ? "1 job does" : grouped(load.jobs_too_wide) + " jobs do");
@@ -313,8 +318,10 @@ Status trace_info(const TraceCommand& command, const Outputs& to) {
   document["trace"] = command.source;
   document["report"] = json_of(trace->report);
   if (load.gpus > 0) {
-    document["load"] = {
-        {"servers", load.servers}, {"gpus", load.gpus}, {"load", load.load}, {"jobs_too_wide", load.jobs_too_wide}};
+    document["load"] = {{"servers", load.servers},
+                        {"gpus", load.gpus},
+                        {"load", summary.span_s() > 0 ? boost::json::value(load.load) : boost::json::value()},
+                        {"jobs_too_wide", load.jobs_too_wide}};
   }
   to.out << wire::json_text(document) << '\n';
   return {};

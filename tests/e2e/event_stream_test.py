@@ -1,10 +1,13 @@
 """GET /api/v1/events/stream: what happens, as it happens, with nothing lost or doubled however often a reader comes back."""
 
 import json
+import os
+import signal
 import socket
+import subprocess
 import unittest
 
-from lab import LabTest, until
+from lab import PROGRAM, LabTest, until
 
 
 class Reader:
@@ -18,7 +21,7 @@ class Reader:
         self.head = self.text.split("\r\n\r\n")[0]
 
     def more(self):
-        self.text += self.socket.recv(65536).decode()
+        self.text += self.socket.recv(65536).decode("latin-1")  # a character is a byte: chunks are counted in bytes
         return True
 
     def messages(self):
@@ -36,7 +39,7 @@ class Reader:
                 continue
             fields = dict(line.split(": ", 1) for line in text.split("\n"))
             number = fields.get("id")  # of output it is "ATTEMPT-OFFSET"
-            found.append((fields["event"], int(number) if number and number.isdigit() else number, json.loads(fields["data"])))
+            found.append((fields["event"], int(number) if number and number.isdigit() else number, json.loads(fields["data"].encode("latin-1"))))
         return found
 
     def events(self):
@@ -114,6 +117,48 @@ class EventStreamTest(LabTest):
         for job in jobs:
             self.lab.finished(job)
         readers[0].wait(lambda: sum(event["to"] == "succeeded" for event in readers[0].events()) == 50, "all ends")
+
+    # ---- the command line ----
+    def follow(self, *words):
+        command = subprocess.Popen([PROGRAM, *map(str, words)], stdout=subprocess.PIPE, env={**os.environ, "SCHEDULEARN_URL": self.lab.url})
+        self.addCleanup(command.communicate)
+        self.addCleanup(command.kill)
+        return command
+
+    def test_the_command_line_follows_events_through_a_restart(self):
+        lab = self.lab
+        first = lab.submit("true")
+        command = self.follow("events", "-f", "--json", "--about", "job", "--limit", 1)
+        seen = []
+
+        def sees_end_of(job):
+            while not (seen and seen[-1]["job_id"] == job and seen[-1]["to"] == "succeeded"):
+                seen.append(json.loads(command.stdout.readline()))
+
+        sees_end_of(first)
+        lab.kill(lab.controller)
+        lab.start_controller()
+        sees_end_of(lab.submit("true"))
+        numbers = [event["seq"] for event in seen]
+        self.assertEqual(numbers, sorted(set(numbers)))
+        self.assertEqual({event["kind"].partition(".")[0] for event in seen}, {"job"})
+        command.send_signal(signal.SIGINT)
+        self.assertEqual(command.wait(30), 130)
+
+    def test_a_progress_bar_is_shown_while_it_moves(self):
+        job = self.lab.submit("i=0; while true; do i=$((i + 1)); printf '\\r%d é' $i; sleep 0.02; done")
+        command = self.follow("logs", "-f", job)
+        text = b""
+        while text.count(b"\r") < 100:  # it never ends a line
+            text += os.read(command.stdout.fileno(), 65536)
+        shown = [f"{i} é" for i in range(1, 100)]
+        self.assertEqual(text.decode().split("\r")[1:100], shown)
+        with Reader(self.lab, path=f"/api/v1/jobs/{job}/logs/stream") as reader:
+            reader.wait(lambda: sum(event == "line" for event, _, _ in reader.messages()) >= 2, "parts of the line")
+            parts = [data for event, _, data in reader.messages() if event == "line"]
+            self.assertEqual("".join(part["x"] for part in parts).split("\r")[1:100], shown)
+            self.assertFalse(any(part["nl"] for part in parts))
+        self.lab.cli("signal", job, "KILL")
 
 
 if __name__ == "__main__":
