@@ -282,6 +282,15 @@ class ClientSide(unittest.TestCase):
         self.assertEqual(len(keys), 2)
         self.assertEqual(keys[0], keys[1])
 
+    def test_a_retry_whose_answer_is_lost_makes_one_job(self):
+        client = self.client(None, (201, {"id": 8}), (200, {"effect": {}}))
+        self.assertEqual(client.retry(7)["id"], 8)
+        client.retry(7, dry_run=True)
+        self.assertEqual([path for _, path, _, _ in self.controller.requests], ["/api/v1/jobs/7/retry"] * 2 + ["/api/v1/jobs/7/retry?dry_run=true"])
+        keys = [headers.get("Idempotency-Key") for _, _, headers, _ in self.controller.requests]
+        self.assertTrue(keys[0])
+        self.assertEqual(keys, [keys[0], keys[0], None])
+
     def test_a_job_that_is_still_being_written_is_asked_for_again_under_the_same_key(self):
         self.pauses()
         in_flight = (409, {"code": "submission-in-flight"})

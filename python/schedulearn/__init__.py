@@ -289,15 +289,15 @@ class Client:
         document["env"] = _own_environment() | document.get("env", {})
         if document.get("snapshot") in ("git", "copy"):
             document["snapshot"] = self._send_code(document["snapshot"], Path(document["workdir"]))
-        return self._submit_once(document)
+        return self._create_once("/jobs", document)
 
-    def _submit_once(self, document: dict[str, Any]) -> dict[str, Any]:
-        """However often it has to be sent: the key says that it is the same job."""
+    def _create_once(self, path: str, document: dict[str, Any]) -> dict[str, Any]:
+        """One job, however often this has to be sent: the key says that it is the same."""
         key = {"Idempotency-Key": str(uuid.uuid4())}
         deadline = math.inf
         while True:
             try:
-                return self._json("POST", "/jobs", body=document, headers=key, attempts=3)
+                return self._json("POST", path, body=document, headers=key, attempts=3)
             except ApiError as error:
                 # In flight: an earlier answer was lost, and the controller has accepted the job but is still writing it.
                 deadline = min(deadline, time.monotonic() + self._timeout_s)
@@ -394,7 +394,7 @@ class Client:
 
     def retry(self, job_id: int, dry_run: bool = False) -> dict[str, Any]:
         """Submits a job that has ended again, as a new job."""
-        return self._intervene(job_id, "retry", {}, dry_run)
+        return self._intervene(job_id, "retry", {}, True) if dry_run else self._create_once(self._of(job_id, "/retry"), {})
 
     def _intervene(self, job_id: int, verb: str, body: dict[str, Any], dry_run: bool) -> dict[str, Any]:
         query = {"dry_run": "true"} if dry_run else None

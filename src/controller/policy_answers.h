@@ -82,12 +82,13 @@ BOOST_DESCRIBE_STRUCT(TriedJob, (), (job_id, name, expected))
 
 struct Tried {
   std::vector<TriedPolicy> policies;
-  std::vector<TriedJob> jobs;
+  std::vector<TriedJob> jobs;   // those of the caller, the first of them
+  std::int64_t jobs_total = 0;  // how many the caller has
   std::vector<Number> left_out;
   std::size_t arrivals = 0;  // jobs that came in each future
   Time evaluated_at;
   double took_s = 0;
 };
-BOOST_DESCRIBE_STRUCT(Tried, (), (policies, jobs, left_out, arrivals, evaluated_at, took_s))
+BOOST_DESCRIBE_STRUCT(Tried, (), (policies, jobs, jobs_total, left_out, arrivals, evaluated_at, took_s))
 
 }  // namespace sl::controller::answers

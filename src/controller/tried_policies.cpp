@@ -110,8 +110,8 @@ answers::Tried tried_view(const TriedPolicies& tried, const std::string& user, c
     if (trial.schedule && trial.schedule->size() <= holds_shown_most)
       policy.schedule = schedule_view(*trial.schedule, tried.servers);
   }
-  for (std::size_t at = 0; at < tried.jobs.size() && view.jobs.size() < jobs_shown_most; ++at) {
-    if (tried.users[at] != user) continue;
+  for (std::size_t at = 0; at < tried.jobs.size(); ++at) {
+    if (tried.users[at] != user || ++view.jobs_total > static_cast<std::int64_t>(jobs_shown_most)) continue;
     answers::TriedJob& job = view.jobs.emplace_back();
     job.job_id = tried.jobs[at].value;
     if (const JobEntry* entry = book.find(tried.jobs[at])) job.name = entry->row.name;

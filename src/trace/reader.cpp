@@ -133,7 +133,8 @@ class Reader {
                                  : is_list(column)                ? "list, like a|b"
                                  : is_time(column) && number(field(column))
                                      ? "time, which is at least 0 and below 100,000,000,000 s"
-                                     : "number";
+                                 : is_count(column) ? "whole number"
+                                                    : "number";
     return bad_row(fmt::format("{} is not a valid {}: {}", Columns::name(column), expected, shown(field(column))));
   }
 
@@ -334,6 +335,10 @@ class Reader {
   static bool is_time(Column column) {
     return column == Column::submit || column == Column::duration || column == Column::estimate ||
            column == Column::deadline || column == Column::original_start;
+  }
+  static bool is_count(Column column) {
+    return column == Column::gpus || column == Column::gpus_min || column == Column::gpus_max ||
+           column == Column::max_running;
   }
   static bool is_list(Column column) {
     return column == Column::gpu_type || column == Column::after || column == Column::on || column == Column::not_on;

@@ -105,8 +105,8 @@ TEST(Traces, have_arrays_whose_jobs_follow_each_other_and_are_alike) {
     EXPECT_EQ(message(std::string("a,0,2,5,,,x,2\n") + second),
               "trace-array: job b of array x is not as the one before: only their job_id and duration_s may differ");
   EXPECT_EQ(message("a,0,2,5,,,,2\n"), "trace-row: line 2: max_running without an array");
-  EXPECT_EQ(message("a,0,2,5,,,x,-1\n"), "trace-row: line 2: max_running is not a valid number: -1");
-  EXPECT_EQ(message("a,0,2,5,,,x,many\n"), "trace-row: line 2: max_running is not a valid number: many");
+  EXPECT_EQ(message("a,0,2,5,,,x,-1\n"), "trace-row: line 2: max_running is not a valid whole number: -1");
+  EXPECT_EQ(message("a,0,2,5,,,x,many\n"), "trace-row: line 2: max_running is not a valid whole number: many");
 }
 
 const std::string order_header = "job_id,submit_time_s,gpus,duration_s,after,on,not_on\n";
