@@ -182,6 +182,28 @@ class FormTest(PageTest):
         self.assertEqual(lab.job(3)["priority"], 3)
         self.is_clean()
 
+    def test_a_job_is_submitted_again_with_what_it_has_whatever_that_is(self):
+        lab, page = self.lab, self.page
+        env = {"NOTE": "it's\n2=lines", "B": "x"}
+        job = lab.submit(["sleep", "600", "&"], env=env)
+        form = lambda: page.run("document.querySelector('pre.json').innerText")
+        self.open(f"jobs/{job}?tab=spec")
+        page.wait("document.querySelector('pre.json')?.innerText.startsWith('command')", "the job file")
+        file = lab.folder / "job.toml"
+        file.write_text(form())
+        page.click("Command line")
+        page.wait("document.querySelector('pre.json').innerText.startsWith('schedulearn')", "the command line")
+        words = shlex.split(form())[1:]
+        for given in ((words[0], "--dry-run", "--json", *words[1:]), ("submit", file, "--dry-run", "--json")):
+            spec = json.loads(lab.cli(*given).stdout)["spec"]
+            self.assertEqual((spec["command"], {**spec["env"], **env}), (["sleep", "600", "&"], spec["env"]), given)  # the command adds PATH
+        self.open(f"submit?from={job}")
+        page.wait_text("The controller would accept it.")
+        page.click("Submit", kind="form button")
+        page.wait(f"location.pathname.endsWith('/jobs/{job + 1}')")
+        self.assertEqual(lab.job(job + 1)["spec"]["env"], env)
+        self.is_clean()
+
     def test_the_equal_command_line_submits_the_same(self):
         page = self.page
         self.open("submit")

@@ -58,6 +58,19 @@ class GroupsTest(PageTest):
         self.assertEqual((members["cancelled"], members["failed"], members["succeeded"]), (9, 1, 0), lab.get(f"/api/v1/jobs?group={group}"))
         self.is_clean()
 
+    def test_a_long_name_cuts_no_bar_off(self):
+        lab, page = self.lab, self.page
+        lab.request("POST", "/api/v1/jobs/batch", {"jobs": [{"command": "true", "workdir": "/", "hold": True}] * 110})
+        self.sweep(name="a-sweep-with-a-name-that-has-no-room-here")
+        for width in (1000, 1280):
+            page.size(width, 900)
+            self.open("jobs")
+            page.wait("document.querySelector('.tall .name .bar') !== null", "the array in a long table")
+            left, right, end = page.run("(bar => [bar.getBoundingClientRect().left - bar.previousElementSibling.getBoundingClientRect().right, bar.getBoundingClientRect().right, bar.closest('td').getBoundingClientRect().right])(document.querySelector('.tall .name .bar'))")
+            self.assertGreaterEqual(left, 0, width)
+            self.assertLess(right, end, width)
+        self.is_clean()
+
     def test_in_the_line_an_array_has_the_places_of_its_members_and_moves_as_one(self):
         page, lab = self.page, self.lab
         lab.submit("sleep 600", name="holds", gpus=4, time={"estimate": "10m"})

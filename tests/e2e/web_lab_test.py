@@ -229,6 +229,18 @@ class LabPageTest(PageTest):
         page.wait_text("1 job left out")
         self.is_clean()
 
+    def test_what_is_wrong_with_a_parameter_is_said_at_its_field(self):
+        page = self.page
+        problem = {"title": "", "status": 422, "code": "bad-parameter", "detail": "jobs must be a number", "notes": [], "hints": []}
+        for at in ("/trace/parameters/jobs", "/workload/parameters/jobs"):
+            page.intercept(lambda method, address: (422, {**problem, "errors": [{"pointer": at, "detail": "jobs must be a number"}]}) if (method, address) == ("POST", "simulations") else None)
+            self.open("lab")
+            page.fill("#w-jobs", "many")
+            page.click("Simulate")
+            page.wait("document.querySelector('#w-jobs-fault')?.innerText === 'jobs must be a number'", at)
+            self.assertEqual(page.run("document.querySelector('#w-jobs').getAttribute('aria-invalid')"), "true")
+        self.is_clean()
+
     def test_a_trace_is_uploaded_simulated_and_removed(self):
         lab, page = self.lab, self.page
         head = "job_id,submit_time_s,gpus,duration_s\n"

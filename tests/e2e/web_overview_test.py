@@ -91,6 +91,28 @@ class OverviewTest(PageTest):
         self.assertIn("failed", text)
         self.assertNotIn("submitted", text)
         self.assertNotIn("succeeded", text)
+        many = {"jobs": [{"command": "true", "workdir": "/", "hold": True}] * 400}
+        self.assertLess(lab.request("POST", "/api/v1/jobs/batch", many)[0], 300)
+        self.open()
+        self.wait_in("Notable events", "policy changed fifo → sjf")  # however much else has happened since
+
+    def test_a_long_server_name_leaves_room_for_what_happened(self):
+        name = "a-server-with-a-very-long-name.rack-17.example.org"
+        self.lab.start_another_agent(name, 1)
+        for width in (360, 1280):
+            self.page.size(width, 900)
+            self.open()
+            self.wait_in("Notable events", name)
+            right = self.page.run("[...document.querySelectorAll('td.about')].find(e => e.innerText.startsWith('a-server')).nextElementSibling.getBoundingClientRect().right")
+            self.assertLessEqual(right, width, width)
+
+    def test_servers_that_take_no_jobs_are_told_one_by_one(self):
+        for server in ("other", "third"):
+            self.lab.start_another_agent(server, 1)
+        for server in ("lab", "other"):
+            self.lab.cli("servers", "drain", server)
+        self.open()
+        self.page.wait("/lab is drain\\w+\\. other is drain\\w+\\./.test([...document.querySelectorAll('.figure')].at(-1).innerText)", "two sentences")
 
     def test_events_are_found_by_what_they_are_about_and_by_a_word_and_the_command_line_finds_the_same(self):
         lab, page = self.lab, self.page

@@ -243,6 +243,38 @@ class JourneyTest(PageTest):
         page.wait_text("4 of 4")
         self.is_clean()
 
+    def test_what_is_wrong_with_a_job_that_runs_is_told(self):
+        lab, page = self.lab, self.page
+        job = lab.submit("sleep 600", name="runs")
+        until(lambda: lab.job(job)["state"] == "running")
+        reason = {"code": "server_down", "text": "server lab is down"}
+        progress = {"done": 3, "total": 10, "unit": "epoch", "loss_is_not_finite": True}
+        # As if its server were down, and its loss had been reported as infinite.
+        page.intercept(lambda method, address: (200, {**lab.job(job), "reason": reason, "progress": progress, "telemetry": {}}) if address == f"jobs/{job}" else None)
+        self.open(f"jobs/{job}")
+        page.wait("document.querySelector('.failure')?.innerText === 'server lab is down'", "why nothing is known of it")
+        page.wait_text("3 of 10 epochs, 30 %")
+        page.wait_text("Its loss is not a finite number.")
+        page.wait("document.querySelector('[role=log]').innerText.includes('Its server cannot be reached')", "why there is no output")
+        page.click("Measurements")
+        page.wait("document.querySelector('[aria-label=Details]').innerText.includes('Its loss is not a finite number.')", "the same beside what was measured")
+        self.is_clean()
+
+    def test_a_job_that_is_tried_again_is_not_called_uninterrupted(self):
+        job = self.lab.submit("exit 3", gpus=0, retry={"max": 1})
+        self.lab.finished(job)
+        self.open(f"jobs/{job}?tab=timeline")
+        self.page.wait_text("after 1 restart")
+        self.assertEqual(self.page.run("[...document.querySelectorAll('.lane .name')].map(e => e.innerText).filter(Boolean)"), ["1. lab", "2. lab"])
+        self.is_clean()
+
+    def test_an_output_without_a_whole_line_is_not_awaited(self):
+        job = self.lab.submit("printf half; sleep 600")
+        until(lambda: self.lab.output(job) == "half", what="the output")
+        self.open(f"jobs/{job}")
+        self.page.wait("/half|No output yet/.test(document.querySelector('[role=log]')?.innerText)", "the end of reading")
+        self.is_clean()
+
     def test_a_policy_follows_until_it_is_told_not_to(self):
         page = self.page
         self.open("policy")
@@ -305,14 +337,22 @@ class JourneyTest(PageTest):
     def test_who_may_only_look_is_told_before(self):
         page = self.page
         job = self.lab.submit("sleep 600", hold=True)
-        for role, path, verb, needed in (("viewer", f"jobs/{job}", "Cancel", "user"), ("user", "servers/lab", "Drain", "admin"), ("user", f"jobs/{job}", "Cancel", None)):
-            page.intercept(lambda method, address: (200, {"user": "mei", "role": role, "token": None}) if address == "whoami" else None)
+        owner = self.lab.job(job)["user"]
+        role_needed = "Your role is {}: this needs the role {}.".format
+        for user, role, path, verb, told in (
+            (owner, "viewer", f"jobs/{job}", "Cancel", role_needed("viewer", "user")),
+            (owner, "user", "servers/lab", "Drain", role_needed("user", "admin")),
+            ("mei", "user", f"jobs/{job}", "Cancel", f"It is {owner}'s: only {owner} and admins may do this."),
+            (owner, "user", f"jobs/{job}", "Cancel", None),
+            ("mei", "admin", f"jobs/{job}", "Cancel", None),
+        ):
+            page.intercept(lambda method, address: (200, {"user": user, "role": role, "token": None}) if address == "whoami" else None)
             self.open(path)
             page.click(verb)
-            if needed:
-                page.wait_text(f"Your role is {role}: this needs the role {needed}.")
+            if told:
+                page.wait_text(told)
             page.wait("document.querySelector('dialog form button')")
-            page.wait(f"document.querySelector('dialog form button').disabled === {'true' if needed else 'false'}", f"{role}, {verb}")
+            page.wait(f"document.querySelector('dialog form button').disabled === {'true' if told else 'false'}", f"{user}, {role}, {verb}")
         self.is_clean()
 
     def test_keys_alone(self):

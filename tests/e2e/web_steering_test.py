@@ -102,6 +102,24 @@ class WhatIfTest(PageTest):
         until(lambda: lab.get("/api/v1/policy")["name"] == "fifo", what="the way back")
         self.is_clean()
 
+    def test_a_switch_counts_the_jobs_in_line_and_says_of_how_many_it_tells(self):
+        lab, page = self.lab, self.page
+        lab.submit("sleep 600", gpus=4, time={"estimate": "10m"})
+        lab.submit("true", gpus=1, array="0-3", time={"estimate": "1m"})
+        lab.submit("true", gpus=1, hold=True)
+        lab.submit("true", gpus=0, hold=True)
+        until(lambda: lab.get("/api/v1/queue?grouped=true")["items"][0]["in_line"] == 4, what="the line")
+
+        def tried(method, address):  # as if the user had more jobs here than the answer lists
+            return (200, {**json.loads(lab.request("POST", "/api/v1/policy/try", {"policies": [{"name": "sjf"}]})[2]), "jobs_total": 443}) if address == "policy/try" else None
+
+        page.intercept(tried)
+        self.open("policy")
+        page.click("Switch to Shortest Job First")
+        page.wait_text("4 jobs in line are put in a new order")
+        page.wait("/(Of y|Y)our first \\d of 443 jobs/.test(document.querySelector('dialog[open]').innerText)", "of how many it tells")
+        self.is_clean()
+
     def test_on_a_phone_what_is_ticked_can_be_compared_from_where_one_is(self):
         page = self.page
         self.lab.submit("sleep 600", gpus=4, time={"estimate": "10m"})

@@ -30,21 +30,30 @@ function gpus(job: Job): string {
   return held > 0 ? String(held) : gpuRange(job.spec.gpus);
 }
 
+const lossNotFinite = (progress: Job['progress']): string => (progress?.loss_is_not_finite ? 'loss not finite' : '');
+
+function howFar({ progress, state }: Job): string {
+  return progress && !isFinished(state) ? [progressText(progress), lossNotFinite(progress)].filter(Boolean).join(', ') : '';
+}
+
 function why(job: Job): string {
   if (job.members) {
     const why = isFinished(job.state) ? undefined : job.reason?.text;
     return [membersText(job.members), why].filter(Boolean).join(': ');
   }
   if (job.failure) return job.failure.message;
-  if (job.reason) return job.reason.text;
-  return job.progress && !isFinished(job.state) ? progressText(job.progress) : '';
+  return [job.reason?.text, howFar(job)].filter(Boolean).join('; ');
 }
+
+// A row for an array has the start of the next of its members, whether or not others have started.
+const starts = ({ members, started_at, estimate }: Job): string =>
+  started_at && !members ? '' : estimate?.start ? `about ${soon(estimate.start.p50)}` : dash;
 
 // What it says of its training: the last loss and accuracy.
 function result({ progress }: Job): string {
   const figure = (name: string, value: number | null | undefined): string =>
     value === null || value === undefined ? '' : `${name} ${Number(value.toPrecision(4))}`;
-  const loss = progress?.loss_is_not_finite ? 'loss not finite' : figure('loss', progress?.loss);
+  const loss = lossNotFinite(progress) || figure('loss', progress?.loss);
   return [loss, figure('accuracy', progress?.accuracy)].filter(Boolean).join(', ');
 }
 
@@ -66,7 +75,7 @@ export const columns: Column[] = [
     title: 'Starts',
     fields: 'estimate,started_at',
     width: 140,
-    text: (job) => (job.started_at ? '' : job.estimate?.start ? `about ${soon(job.estimate.start.p50)}` : dash)
+    text: starts
   },
   {
     key: 'ends',

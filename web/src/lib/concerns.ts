@@ -1,4 +1,5 @@
 // Which notices concern what is shown.
+import { isNotable } from './events';
 import type { Notice } from './live.svelte';
 
 const isKind = (notice: Notice, ...kinds: string[]): boolean =>
@@ -14,6 +15,7 @@ export const ofCluster = (notice: Notice): boolean =>
   notice.type === 'sample' || isKind(notice, 'job.', 'server.', 'gpu.', 'policy.');
 export const ofPolicy = (notice: Notice): boolean => isKind(notice, 'policy.');
 export const ofEvents = (notice: Notice): boolean => notice.type === 'event';
+export const ofNotableEvents = (notice: Notice): boolean => notice.type === 'event' && isNotable(notice.event);
 export const ofSimulations =
   (id?: number) =>
   (notice: Notice): boolean =>

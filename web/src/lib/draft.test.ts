@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { bodyOf, commandLineOf, draftOf, emptyDraft, faultsIn, items, tomlOf } from './draft';
+import { bodyOf, bodyOfSpec, commandLineOf, draftOf, emptyDraft, faultsIn, items, tomlOf } from './draft';
 import type { JobSpec } from './types';
 
 const draft = {
@@ -29,11 +29,11 @@ test('a form becomes the keys of a job file', () => {
 
 test('the same as a command and as a file', () => {
   assert.equal(
-    commandLineOf(draft),
+    commandLineOf(bodyOf(draft)),
     `schedulearn submit --name 'a "b"' --gpus 1..4 --env A=1 --env B=x=y --priority 5 --time-limit 2h --checkpoint-dir ckpt -- bash -c 'echo '\\''x'\\'''`
   );
   assert.equal(
-    tomlOf(draft),
+    tomlOf(bodyOf(draft)),
     [
       'command = "echo \'x\'"',
       'name = "a \\"b\\""',
@@ -78,6 +78,42 @@ test('a job can be the template of another', () => {
   });
 });
 
+// As the controller has it, of what is not by default.
+const specOf = (spec: object): JobSpec => ({ command: 'true', gpus: { min: 1, max: 1 }, ...spec }) as unknown as JobSpec;
+
+test('a job file and a command line mean what a specification says, whatever is in it', () => {
+  const spec = specOf({ command: ['python', 't.py', "it's"], env: { NOTE: "it's\n2 lines", B: ' x=y ' }, resources: { gpu_type: ['2080'] } });
+  assert.equal(
+    tomlOf(bodyOfSpec(spec)),
+    ['command = ["python", "t.py", "it\'s"]', 'gpus = 1', '', '[env]', 'NOTE = "it\'s\\n2 lines"', 'B = " x=y "', '', '[resources]', 'gpu_type = ["2080"]'].join('\n')
+  );
+  assert.equal(
+    commandLineOf(bodyOfSpec(spec)),
+    "schedulearn submit --gpus 1 --env 'NOTE=it'\\''s\n2 lines' --env 'B= x=y ' --gpu-type 2080 -- python t.py 'it'\\''s'"
+  );
+});
+
+test('a value of several lines stays one in the form', () => {
+  const env = { NOTE: "it's\n2=lines", DOS: 'a\r\nb', B: '2' };
+  const template = draftOf(specOf({ env }));
+  assert.equal(template['env'], "NOTE=it's↵2=lines\nDOS=a␍↵b\nB=2");
+  assert.deepEqual(faultsIn(template), {});
+  assert.deepEqual(bodyOf(template)['env'], env);
+});
+
+test('only jobs to wait for are named by numbers', () => {
+  const digits = { ...emptyDraft, command: 'true', secrets: '1', gpu_type: '2080, A100', on: '7', not_on: '8', mounts: '9', after: '5', after_any: '6, train' };
+  assert.deepEqual(bodyOf(digits), {
+    command: 'true',
+    gpus: 1,
+    secrets: ['1'],
+    mounts: ['9'],
+    resources: { gpu_type: ['2080', 'A100'], on: ['7'], not_on: ['8'] },
+    after: [5],
+    after_any: [6, 'train']
+  });
+});
+
 const many = {
   ...emptyDraft,
   command: 'true',
@@ -110,10 +146,10 @@ test('all that a job file can say can be asked for', () => {
     notify: [{ to: 'team' }, { on: ['failed', 'preempted'], to: 'mail:me@lab.example' }]
   });
   assert.equal(
-    commandLineOf(many),
+    commandLineOf(bodyOf(many)),
     "schedulearn submit --gpus 1 --secret wandb --secret WANDB_API_KEY=wandb --label 'team=a b' --cpus 4 --memory 8GiB --gpu-type A100,H100 --share --set time.deadline=8h --after 5,7 --matrix lr=0.1,0.01 --resize in_place --no-preempt --notify team --notify failed,preempted=mail:me@lab.example -- bash -c true"
   );
-  assert.match(tomlOf(many), /^notify = \[\{ to = "team" \}, \{ on = \["failed", "preempted"\], to = "mail:me@lab.example" \}\]$/m);
+  assert.match(tomlOf(bodyOf(many)), /^notify = \[\{ to = "team" \}, \{ on = \["failed", "preempted"\], to = "mail:me@lab.example" \}\]$/m);
 });
 
 test('roles and ports have lines of their own, in the form and back', () => {
@@ -139,8 +175,8 @@ test('roles and ports have lines of their own, in the form and back', () => {
     training: { target_loss: 0.3, model_bytes: '4MiB' },
     retry: { on: ['exit:3', 'signal'] }
   });
-  assert.match(commandLineOf(gang), / --set 'ports=\{"board":0,.*\}' --weight 0\.5 --set 'roles=\[.*\]' --target-loss 0\.3 /);
-  assert.match(commandLineOf(gang), / --set 'retry\.on=\["exit:3","signal"\]' -- /);
+  assert.match(commandLineOf(bodyOf(gang)), / --set 'ports=\{"board":0,.*\}' --weight 0\.5 --set 'roles=\[.*\]' --target-loss 0\.3 /);
+  assert.match(commandLineOf(bodyOf(gang)), / --set 'retry\.on=\["exit:3","signal"\]' -- /);
   const back = draftOf({
     command: 'true',
     gpus: { min: 1, max: 4 },
@@ -162,7 +198,7 @@ test('a time is that of this browser, and in the job and its command that of no 
   const late = { ...emptyDraft, command: 'true', not_before: '2026-11-29T21:00' };
   const at = new Date(2026, 10, 29, 21).toISOString().replace('.000Z', 'Z');
   assert.equal(bodyOf(late)['not_before'], at);
-  assert.equal(commandLineOf(late), `schedulearn submit --gpus 1 --not-before ${at} -- bash -c true`);
+  assert.equal(commandLineOf(bodyOf(late)), `schedulearn submit --gpus 1 --not-before ${at} -- bash -c true`);
   const back = draftOf({ command: 'true', gpus: { min: 1, max: 1 }, not_before: at } as unknown as JobSpec);
   assert.equal(back['not_before'], '2026-11-29T21:00');
 });

@@ -1,5 +1,7 @@
 // The form of a submission, and the job, the command line and the job file that it means. `items` is the one list of what
-// can be asked for: the form, the three forms of a job and the way back from a job's specification follow from it.
+// can be asked for: the form, the three forms of a job and the way back from a job's specification follow from it. Between
+// them stand the keys of a job file with their values: they are made of the form or of a specification, and a command line,
+// a job file, or the form again is made of them.
 import { jobFileKeys } from './api';
 import { commandLine, commandText, gpuRange, localTime, rfc3339 } from './format';
 import type { JobSpec } from './types';
@@ -8,15 +10,16 @@ export type Draft = Record<string, string>; // by an item's key, as typed
 
 // How text stands for the value of a key.
 //   text      itself                              number  a number if it is one
-//   list      words separated by commas           lines   one per line
-//   pairs     NAME=value, one per line            values  NAME=a,b,c, one per line
+//   list      words separated by commas           jobs    the same, of numbers of jobs
+//   lines     one per line                        values  NAME=a,b,c, one per line
+//   pairs     NAME=value, one per line, a line break in a value as a sign of its own
 //   truth     "true", or empty for the default    denial  "true" for false, or empty
 //   notices   CHANNEL or EVENT,EVENT=CHANNEL, one per line
 //   ports     NAME=NUMBER, one per line, with the word keep_path after it if the job sees whole paths
 //   roles     NAME key=value …, one per line: count, count_min, gpus; of each member: cpus, memory
 //   time      a time of this browser, as a field for one has it
 //   document  JSON that nobody types
-export type Kind = 'text' | 'number' | 'list' | 'lines' | 'pairs' | 'values' | 'truth' | 'denial' | 'notices' | 'ports' | 'roles' | 'time' | 'document';
+export type Kind = 'text' | 'number' | 'list' | 'jobs' | 'lines' | 'pairs' | 'values' | 'truth' | 'denial' | 'notices' | 'ports' | 'roles' | 'time' | 'document';
 
 export interface Item {
   key: string;
@@ -87,7 +90,7 @@ export const items: Item[] = [
     ]
   }),
   item('setup', 'Set-up', 'lines', { group: 'Run', rows: 2, placeholder: 'pip install -r requirements.txt', note: 'lines that run before the command' }),
-  item('env', 'Environment', 'pairs', { group: 'Run', flag: '--env', rows: 2, placeholder: 'OMP_NUM_THREADS=4' }),
+  item('env', 'Environment', 'pairs', { group: 'Run', flag: '--env', rows: 2, placeholder: 'OMP_NUM_THREADS=4', note: 'a line break in a value is written ↵' }),
   item('secrets', 'Secrets', 'list', {
     group: 'Run',
     flag: '--secret',
@@ -189,8 +192,8 @@ export const items: Item[] = [
     note: 'after its submission'
   }),
   item('not_before', 'Not before', 'time', { group: 'Time and order', flag: '--not-before', note: 'in the time of this browser' }),
-  item('after', 'After these have succeeded', 'list', { group: 'Time and order', flag: '--after', placeholder: '5, 7', note: 'numbers of jobs' }),
-  item('after_any', 'After these have ended', 'list', { group: 'Time and order', flag: '--after-any' }),
+  item('after', 'After these have succeeded', 'jobs', { group: 'Time and order', flag: '--after', placeholder: '5, 7', note: 'numbers of jobs' }),
+  item('after_any', 'After these have ended', 'jobs', { group: 'Time and order', flag: '--after-any' }),
   item('hold', 'Hold it until it is resumed', 'truth', { group: 'Time and order', flag: '--hold' }),
 
   item('array', 'Array', 'text', {
@@ -306,6 +309,14 @@ const parts = (text: string, separator: string): string[] =>
 
 const linesOf = (text: string): string[] => text.split('\n').filter((line) => line.trim() !== '');
 
+// In a field of one pair per line, for what would end the line.
+const breaks = [
+  ['\n', '↵'],
+  ['\r', '␍']
+] as const;
+const onOneLine = (value: string): string => breaks.reduce((text, [sign, shown]) => text.replaceAll(sign, shown), value);
+const withBreaks = (text: string): string => breaks.reduce((value, [sign, shown]) => value.replaceAll(shown, sign), text);
+
 function pairsOf(text: string): [string, string][] {
   return linesOf(text).map((line) => {
     const equals = line.indexOf('=');
@@ -313,11 +324,18 @@ function pairsOf(text: string): [string, string][] {
   });
 }
 
+interface Notice {
+  on?: string[];
+  to: string;
+}
+
 // "failed,preempted=team", or "team".
-function noticeOf(line: string): { on?: string[]; to: string } {
+function noticeOf(line: string): Notice {
   const equals = line.lastIndexOf('=');
   return equals < 0 ? { to: line.trim() } : { on: parts(line.slice(0, equals), ','), to: line.slice(equals + 1).trim() };
 }
+
+const noticeText = ({ on, to }: Notice): string => (on ? `${on.join(',')}=${to}` : to);
 
 // What is no number is sent as it is: the controller says what is wrong with it.
 const whole = /^-?\d+$/;
@@ -347,9 +365,10 @@ function portOf(text: string): unknown {
 const values: Record<Kind, (text: string) => unknown> = {
   text: (text) => text.trim(),
   number: (text) => numberOrText(text.trim()),
-  list: (text) => parts(text, ',').map((part) => (whole.test(part) ? Number(part) : part)),
+  list: (text) => parts(text, ','),
+  jobs: (text) => parts(text, ',').map((part) => (whole.test(part) ? Number(part) : part)),
   lines: linesOf,
-  pairs: (text) => Object.fromEntries(pairsOf(text)),
+  pairs: (text) => Object.fromEntries(pairsOf(text).map(([name, value]) => [name, withBreaks(value)])),
   values: (text) => Object.fromEntries(pairsOf(text).map(([name, list]) => [name, parts(list, ',')])),
   truth: () => true,
   denial: () => false,
@@ -390,39 +409,47 @@ export function bodyOf(draft: Draft): JobBody {
   const body: JobBody = { command: draft['command'] ?? '' };
   for (const each of items) {
     if (each.key === 'command' || !isSaid(draft, each)) continue;
-    const text = draft[each.key] ?? '';
-    let place = body;
-    for (const key of each.path.slice(0, -1)) place = (place[key] ??= {}) as JobBody;
-    place[each.path.at(-1) ?? ''] = values[each.kind](text);
+    put(body, each.path, values[each.kind](draft[each.key] ?? ''));
   }
   return body;
 }
 
-// What follows the flag, once per time that it is given; nothing: the flag alone.
-function argumentsOf({ kind, flag }: Item, text: string): string[] {
-  if (kind === 'truth' || kind === 'denial') return [''];
-  if (kind === 'ports' || kind === 'roles' || kind === 'lines' || (kind === 'list' && !flag)) return [JSON.stringify(values[kind](text))];
-  if (kind === 'list') return [parts(text, ',').join(',')];
-  if (kind === 'values') return pairsOf(text).map(([name, list]) => `${name}=${parts(list, ',').join(',')}`);
-  if (kind === 'pairs' || kind === 'notices') return linesOf(text).map((line) => line.trim());
-  if (kind === 'time') return [rfc3339(text.trim())];
-  if (kind === 'document') return [(JSON.parse(text) as { kind: string }).kind];
-  return [text.trim()];
+function put(body: JobBody, path: string[], value: unknown): void {
+  let place = body;
+  for (const key of path.slice(0, -1)) place = (place[key] ??= {}) as JobBody;
+  place[path.at(-1) ?? ''] = value;
 }
 
+// What follows the flag, once per time that it is given; nothing: the flag alone.
+function argumentsOf({ kind, flag }: Item, value: unknown): string[] {
+  if (kind === 'truth' || kind === 'denial') return [''];
+  if (kind === 'ports' || kind === 'roles' || kind === 'lines' || (kind === 'list' && !flag)) return [JSON.stringify(value)];
+  if (flag === '--secret' || flag === '--mount') return value as string[];
+  if (kind === 'list' || kind === 'jobs') return [(value as unknown[]).join(',')];
+  if (kind === 'values') return Object.entries(value as Record<string, string[]>).map(([name, list]) => `${name}=${list.join(',')}`);
+  if (kind === 'pairs') return Object.entries(value as Record<string, string>).map(([name, one]) => `${name}=${one}`);
+  if (kind === 'notices') return (value as Notice[]).map(noticeText);
+  if (kind === 'document') return [(value as { kind: string }).kind];
+  return [String(value)];
+}
+
+// What is at a place of a document; undefined: nothing.
+const valueAt = (document: unknown, path: string[]): unknown =>
+  path.reduce<unknown>((value, step) => (value as JobBody | null | undefined)?.[step], document);
+
 // What the same job is in a terminal. Keys without a flag are given with --set.
-export function commandLineOf(draft: Draft): string {
+export function commandLineOf(body: JobBody): string {
   const words = ['submit'];
   for (const each of items) {
-    if (each.key === 'command' || !isSaid(draft, each)) continue;
-    const text = draft[each.key] ?? '';
-    const several = each.flag === '--secret' || each.flag === '--mount' ? parts(text, ',') : argumentsOf(each, text);
-    for (const one of several) {
+    const value = valueAt(body, each.path);
+    if (each.key === 'command' || value === undefined) continue;
+    for (const one of argumentsOf(each, value)) {
       if (each.flag) words.push(...(one === '' ? [each.flag] : [each.flag, one]));
-      else words.push('--set', `${each.path.join('.')}${each.kind === 'pairs' ? '.' : '='}${one}`);
+      else words.push('--set', `${each.path.join('.')}=${one}`);
     }
   }
-  return commandLine(...words, '--', 'bash', '-c', draft['command'] ?? '');
+  const { command } = body;
+  return commandLine(...words, '--', ...(Array.isArray(command) ? (command as string[]) : ['bash', '-c', String(command)]));
 }
 
 const tomlText = (text: string): string => JSON.stringify(text).replaceAll('\u007f', '\\u007F');
@@ -438,10 +465,10 @@ function tomlValue(value: unknown): string {
 }
 
 // A job file that means the same.
-export function tomlOf(draft: Draft): string {
+export function tomlOf(body: JobBody): string {
   const lines: string[] = [];
   const tables: string[] = [];
-  for (const [key, value] of Object.entries(bodyOf(draft))) {
+  for (const [key, value] of Object.entries(body)) {
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
       tables.push('', `[${key}]`);
       for (const [name, inner] of Object.entries(value)) tables.push(`${tomlKey(name)} = ${tomlValue(inner)}`);
@@ -450,50 +477,29 @@ export function tomlOf(draft: Draft): string {
   return [...lines, ...tables].join('\n');
 }
 
-// What a specification says that is not by default, as it would be typed.
-const texts: Record<Kind, (value: unknown) => string> = {
-  text: (value) => String(value),
-  number: (value) => String(value),
-  list: (value) => (value as unknown[]).join(', '),
-  lines: (value) => (value as string[]).join('\n'),
-  pairs: (value) =>
-    Object.entries(value as Record<string, string>)
-      .map(([name, one]) => `${name}=${one}`)
-      .join('\n'),
-  values: (value) =>
-    Object.entries(value as Record<string, string[]>)
-      .map(([name, list]) => `${name}=${list.join(',')}`)
-      .join('\n'),
-  truth: (value) => (value === true ? 'true' : ''),
-  denial: (value) => (value === false ? 'true' : ''),
-  notices: (value) =>
-    (value as { on: string[]; to: string }[])
-      .map(({ on, to }) => (on.join() === 'finished' ? to : `${on.join(',')}=${to}`))
-      .join('\n'),
+// Values of a specification that are written in another way in a job file.
+const ofSpec: Partial<Record<Kind, (value: unknown) => unknown>> = {
+  text: String,
+  notices: (value) => (value as Required<Notice>[]).map(({ on, to }) => (on.join() === 'finished' ? { to } : { on, to })),
   ports: (value) =>
-    Object.entries(value as JobSpec['ports'])
-      .map(([name, { port, keep_path }]) => `${name}=${port}${keep_path ? ' keep_path' : ''}`)
-      .join('\n'),
-  roles: (value) =>
-    (value as JobSpec['roles'])
-      .map(({ name, count, count_min, gpus, resources: { cpus, memory_bytes } }) =>
-        [
-          name,
-          count === 1 ? '' : `count=${count}`,
-          count_min === count ? '' : `count_min=${count_min}`,
-          gpus === 1 ? '' : `gpus=${gpus}`,
-          cpus === null ? '' : `cpus=${cpus}`,
-          memory_bytes === null ? '' : `memory=${memory_bytes}`
-        ]
-          .filter(Boolean)
-          .join(' ')
-      )
-      .join('\n'),
-  time: (value) => localTime(new Date(value as string)),
-  document: (value) => JSON.stringify(value)
+    Object.fromEntries(
+      Object.entries(value as JobSpec['ports']).map(([name, { port, keep_path }]) => [name, keep_path ? { port, keep_path } : port])
+    ),
+  roles: (value) => (value as JobSpec['roles']).map(roleIn)
 };
 
-// Values that mean the same as none.
+function roleIn({ name, count, count_min, gpus, resources: { cpus, memory_bytes } }: JobSpec['roles'][number]): JobBody {
+  const resources = { ...(cpus === null ? {} : { cpus }), ...(memory_bytes === null ? {} : { memory: memory_bytes }) };
+  return {
+    name,
+    ...(count === 1 ? {} : { count }),
+    ...(count_min === count ? {} : { count_min }),
+    ...(gpus === 1 ? {} : { gpus }),
+    ...(Object.keys(resources).length > 0 ? { resources } : {})
+  };
+}
+
+// Values that mean the same as none: of a key, or of all keys of its kind.
 const defaults: Record<string, unknown> = {
   launch: 'none',
   servers: 1,
@@ -508,20 +514,69 @@ const defaults: Record<string, unknown> = {
   max_running: 0,
   on_partition: 'continue'
 };
+const defaultsOfKind: Partial<Record<Kind, unknown>> = { truth: false, denial: true };
+
+const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+// Keys of a job file that asks for the same as a specification.
+export function bodyOfSpec(spec: JobSpec): JobBody {
+  const hasRoles = spec.roles?.length > 0;
+  const leftOut = ['command', 'gpus', 'hold', 'user', ...(hasRoles ? ['cpus', 'memory'] : [])]; // `hold` and `user` concerned the earlier job
+  const body: JobBody = { command: spec.command };
+  for (const { key, path, kind, spec: place = path } of items) {
+    const value = valueAt(spec, place);
+    if (key === 'gpus' && !hasRoles) put(body, path, gpusIn(spec.gpus)); // else they follow from the roles
+    if (leftOut.includes(key) || value === null || value === undefined || ['""', '[]', '{}'].includes(JSON.stringify(value))) continue;
+    if (isSame(value, defaults[key] ?? defaultsOfKind[kind])) continue;
+    const unit = place.at(-1)?.endsWith('_s') ? 's' : '';
+    const written = ofSpec[kind]?.(value) ?? value;
+    put(body, path, unit ? `${String(written)}${unit}` : written);
+  }
+  return body;
+}
+
+function gpusIn(gpus: JobSpec['gpus']): string | number {
+  if (gpus.allowed?.length) return gpus.allowed.join(',');
+  return numberOrText(gpuRange(gpus).replace('–', '..'));
+}
+
+// Values of a job file as they would be typed.
+const texts: Partial<Record<Kind, (value: unknown) => string>> = {
+  list: (value) => (value as string[]).join(', '),
+  jobs: (value) => (value as unknown[]).join(', '),
+  lines: (value) => (value as string[]).join('\n'),
+  pairs: (value) =>
+    Object.entries(value as Record<string, string>)
+      .map(([name, one]) => `${name}=${onOneLine(one)}`)
+      .join('\n'),
+  values: (value) =>
+    Object.entries(value as Record<string, string[]>)
+      .map(([name, list]) => `${name}=${list.join(',')}`)
+      .join('\n'),
+  truth: () => 'true',
+  denial: () => 'true',
+  notices: (value) => (value as Notice[]).map(noticeText).join('\n'),
+  ports: (value) =>
+    Object.entries(value as Record<string, number | { port: number }>)
+      .map(([name, port]) => `${name}=${typeof port === 'number' ? port : `${port.port} keep_path`}`)
+      .join('\n'),
+  roles: (value) =>
+    (value as JobBody[])
+      .map(({ name, resources, ...others }) =>
+        [name, ...Object.entries({ ...others, ...(resources as JobBody | undefined) }).map(([key, one]) => `${key}=${String(one)}`)].join(' ')
+      )
+      .join('\n'),
+  time: (value) => localTime(new Date(value as string)),
+  document: (value) => JSON.stringify(value)
+};
 
 export function draftOf(spec: JobSpec): Draft {
-  const draft: Draft = { ...emptyDraft };
-  for (const { key, path, kind, spec: place = path } of items) {
-    let value: unknown = spec;
-    for (const step of place) value = (value as Record<string, unknown> | null | undefined)?.[step];
-    if (value === null || value === undefined || JSON.stringify(value) === JSON.stringify(defaults[key]))
-      continue;
-    const unit = place.at(-1)?.endsWith('_s') ? 's' : '';
-    draft[key] = texts[kind](value) + unit;
+  const body = bodyOfSpec(spec);
+  const draft: Draft = { ...emptyDraft, gpus: '' };
+  for (const { key, path, kind } of items) {
+    const value = valueAt(body, path);
+    if (value !== undefined) draft[key] = (texts[kind] ?? String)(value);
   }
   draft['command'] = commandText(spec.command);
-  draft['gpus'] = spec.gpus.allowed?.length ? spec.gpus.allowed.join(',') : gpuRange(spec.gpus).replace('–', '..');
-  if (spec.roles?.length) for (const key of ['gpus', 'cpus', 'memory']) draft[key] = ''; // they follow from the roles
-  for (const key of ['hold', 'user']) draft[key] = ''; // they concerned the earlier job
   return draft;
 }

@@ -7,6 +7,7 @@ const instant = /\b\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 const words: Record<string, string> = {
   'job.submitted': 'submitted',
   'job.progress': 'progress',
+  'job.attempt_failed': '', // its text says it
   'policy.changed': 'policy changed',
   'policy.planned': 'policy planned',
   'policy.called_off': 'planned policy called off',
@@ -20,15 +21,18 @@ export function eventText(event: ClusterEvent): string {
   const change = event.from && event.to ? `${event.from} → ${event.to}` : (event.to ?? '');
   const kind = words[event.kind] ?? event.kind.replace(/^job\./, '').replaceAll(/[._]/g, ' ');
   const what = event.kind === 'job.state' ? change : [kind, change].filter(Boolean).join(' ');
-  return event.text ? `${what}: ${event.text.replaceAll(instant, (at) => clock(at))}` : what;
+  return [what, event.text.replaceAll(instant, (at) => clock(at))].filter(Boolean).join(': ');
 }
 
 const ordinaryStates = ['pending', 'starting', 'stopping', 'running', 'succeeded', 'held'];
 const ordinaryKinds = ['job.progress', 'job.submitted', 'job.image', 'job.checkpoint_copied', 'job.files_removed'];
 
 // What somebody who looks after the cluster would want to know: failures, interruptions, servers, GPUs and policies; not
-// that jobs come, run and end as they should.
+// that jobs come, run and end as they should. The rule of `notable=true` of GET /events, for what the stream tells.
 export function isNotable({ kind, to }: Pick<ClusterEvent, 'kind' | 'to'>): boolean {
   if (kind === 'job.state' || kind === 'job.state_changed') return !ordinaryStates.includes(to ?? '');
   return !ordinaryKinds.includes(kind);
 }
+
+// The latest of them.
+export const latestNotable = 'events?notable=true&limit=12';

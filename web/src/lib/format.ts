@@ -50,6 +50,9 @@ export function progressText({ done, total, unit }: Pick<NonNullable<Job['progre
   return `${Math.round(done * 10) / 10}${total === null ? '' : ` of ${total}`} ${many}`.trim();
 }
 
+// Of a training whose loss became infinite, or no number at all.
+export const lossFault = 'Its loss is not a finite number.';
+
 const two = (value: number): string => String(value).padStart(2, '0');
 
 // How times are written; chosen in the settings.

@@ -9,6 +9,7 @@ const firstBytes = 4 << 20; // of a long output only the end is read at once
 const linesMax = 2_000_000;
 const charactersMax = 300 << 20; // of all lines together
 const silenceMs = 60_000;
+const nothingMs = 1000; // without a line on a new connection: what was written is none yet
 // The rule of `schedulearn logs --errors` too (src/cli/output_filter.cpp), in words in docs/guide/jobs.md.
 const faults =
   /Traceback \(most recent call last\)|out of memory|\bNCCL (error|WARN)|Segmentation fault|\b\w*(Error|Exception):/i;
@@ -120,6 +121,7 @@ export class Log {
         const path = `jobs/${this.part.job}/logs/stream?offset=${this.offset}${attempt}${rank}${times}`;
         const response = await send('GET', path, { signal: stop.signal });
         this.problem = null;
+        setTimeout(() => this.stop === stop && this.count === 0 && (this.isReading = false), nothingMs);
         await readStream(response, (message) => ((tries = 0), this.hear(message)), silenceMs, stop);
       } catch (error) {
         if (this.isClosed || this.stop !== stop) return;

@@ -11,6 +11,8 @@ test('a field says what it wants', () => {
   assert.equal(wholeFault(''), 'write a whole number');
   assert.equal(wholeFault('-1'), '');
   assert.equal(wholeFault('-1', 0), 'write a number from 0 on');
+  assert.equal(wholeFault('1.5'), 'write a whole number');
+  assert.equal(wholeFault(' 3000000000 '), 'too large: write at most 9 digits');
 });
 
 test('numbers keep the digits that tell them apart, small ones too', () => {

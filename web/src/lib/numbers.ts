@@ -1,15 +1,19 @@
 // Numbers that are typed.
 
-// A whole number; null: what is typed, if anything, is none.
+const whole = /^-?\d+$/;
+const digitsMost = 9; // so that the controller can hold every such number
+
+// A whole number; null: what is typed, if anything, is none, or has too many digits.
 export function wholeIn(typed: string): number | null {
   const text = typed.trim();
-  return /^-?\d{1,9}$/.test(text) ? Number(text) : null;
+  return whole.test(text) && text.replace('-', '').length <= digitsMost ? Number(text) : null;
 }
 
 // What is wrong with what should be one; none: ''.
 export const wholeFault = (typed: string, least = -Infinity): string => {
+  if (!whole.test(typed.trim())) return 'write a whole number';
   const value = wholeIn(typed);
-  if (value === null) return 'write a whole number';
+  if (value === null) return `too large: write at most ${digitsMost} digits`;
   return value < least ? `write a number from ${least} on` : '';
 };
 
