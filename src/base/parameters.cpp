@@ -45,7 +45,7 @@ Result<std::string> check_number(const ParameterInfo& info, const std::string& v
   }
   if (info.min < info.max && (number < info.min || number > info.max)) {
     char range[80];
-    std::snprintf(range, sizeof range, "%g to %g", info.min, info.max);
+    std::snprintf(range, sizeof range, "%.15g to %.15g", info.min, info.max);
     return invalid("bad-parameter", "parameter " + info.name + " is out of range: " + value)
         .note(std::string("it goes from ") + range + (info.unit.empty() ? "" : " " + info.unit));
   }
@@ -147,9 +147,9 @@ Result<Parameters> Parameters::parse(const std::vector<ParameterInfo>& infos, co
   for (const ParameterInfo& parameter : infos) result.values_.emplace_back(parameter.name, parameter.default_value);
   for (const auto& [name, value] : given) {
     const ParameterInfo* parameter = find_parameter(infos, name);
-    if (!parameter) return unknown_parameter(infos, name, owner);
+    if (!parameter) return unknown_parameter(infos, name, owner).at("/parameters/" + name);
     Result<std::string> checked = check_value(*parameter, value);
-    if (!checked.ok()) return checked.error();
+    if (!checked.ok()) return Error(checked.error()).at("/parameters/" + name);
     result.values_[static_cast<std::size_t>(parameter - infos.data())].second = *checked;
   }
   return result;

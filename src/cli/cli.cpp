@@ -506,6 +506,7 @@ int CommandLine::run(int argc, char** argv) {
   if (!action_) return std::fputs(usage, stdout), 0;
   if (const Status filled = fill_from_config(app_, flags_of_all_); !filled.ok()) return fail(filled.error());
   warn_of(flags_of_all_.unused_settings);
+  if (watch_ && events_.follow) return fail(invalid("bad-flag", "-f goes on by itself: no --watch beside it"));
   if (watch_) return watch(app_, context(), action_);
   const Pager pager(is_paged() ? variable("PAGER") : "");
   const int status = action_();

@@ -1,8 +1,10 @@
 // events: what has happened, and with -f what happens.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <thread>
 
 #include "cli/commands.h"
@@ -85,14 +87,17 @@ class EventList {
       request.is_given_up = [] { return interrupts() > 0; };
       EventReader reader;
       Status read;
+      bool is_due = true;
       const auto response = net::fetch_stream(request, [&](std::string_view bytes) {
         failures = 0, pause_s = 0.1;
-        bool is_new = false;
-        reader.add(bytes, [&](const auto& event, const auto&, const auto&) {
-          is_new = is_new || event == "event" || event == "begin" || event == "reset";
+        std::int64_t newest = last_;
+        reader.add(bytes, [&](const auto& event, const auto& id, const auto&) {
+          is_due = is_due || event == "event";
+          if (event == "reset") last_ = newest = std::min(last_, std::int64_t{std::atoll(id.c_str())});
+          if (event == "event") newest = std::atoll(id.c_str());
           return true;
         });
-        if (is_new) read = print_new();
+        if (is_due) read = print_new(newest, is_due);
         return interrupts() == 0 && read.ok();
       });
       if (!read.ok()) return fail(read.error());
@@ -106,8 +111,8 @@ class EventList {
     return 130;
   }
 
-  // While a controller does not answer there is nothing new.
-  Status print_new() {
+  // What has happened up to `newest`, of what was asked for. If it cannot be read now, it stays due.
+  Status print_new(std::int64_t newest, bool& is_due) {
     constexpr int at_once = 1000;
     for (std::size_t found = at_once; found == at_once && interrupts() == 0;) {
       const Result<json::value> list = context_.get(path_ + fmt::format("&limit={}&since={}", at_once, last_));
@@ -117,6 +122,8 @@ class EventList {
       print_items(*list);
       std::fflush(stdout);
     }
+    last_ = std::max(last_, newest);
+    is_due = false;
     return {};
   }
 

@@ -99,7 +99,7 @@ bool use_event(Following& following, const std::string& event, const std::string
                  bytes_text(number_at(*parsed, "bytes")).c_str());
     following.offset = offset;
   } else if (event == "away") {
-    std::fprintf(stderr, "[%s; the output goes on when it is back]\n", text_at(*parsed, "reason").c_str());
+    std::fprintf(stderr, "[%s]\n", text_at(*parsed, "reason").c_str());
   } else if (event == "gone") {
     std::fprintf(stderr, "[%s]\n", text_at(*parsed, "reason").c_str());
   } else if (event == "attempt") {

@@ -272,7 +272,7 @@ std::string limits_text(const Context& context, const json::value& job) {
 void show(const Context& context, const json::value& job) {
   const json::value& spec = value_at(job, "spec");
   std::printf("Job %lld %s  %s\n\n", static_cast<long long>(number_at(job, "id")), name_text(job).c_str(),
-              state_text(context, text_at(job, "state")).c_str());
+              state_text(context, shown_state(job)).c_str());
   line("Why", text_at(value_at(job, "reason"), "text"));
   line("Members", members_text(value_at(job, "members")));
   if (value_at(job, "group_id").is_number())

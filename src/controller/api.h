@@ -355,6 +355,7 @@ class Api {
   void wait_for_reader(const std::shared_ptr<Follow>& follow);
   void give_up_stalled(Instant now);
   static void skip(Follow& follow, std::int64_t to);
+  static void end_follow(Follow& follow, const store::JobRow& row, const std::string& gone);
   void follow_piece(const std::shared_ptr<Follow>& follow, Result<LogPiece> piece);
   void tend_watchers(Instant now);
   void read_for(Watchers watchers, std::int64_t seen, Instant now);

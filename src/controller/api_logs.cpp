@@ -93,19 +93,6 @@ struct Api::Follow {
     offset += static_cast<std::int64_t>(held.size());
     held.clear();
   }
-  // How many of what is held from `begin` on are whole characters.
-  std::size_t whole_characters(std::size_t begin) const {
-    std::size_t end = held.size();
-    const std::size_t back_to = std::max(begin, end - std::min<std::size_t>(end, 3));
-    for (std::size_t at = end; at-- > back_to;) {
-      const auto byte = static_cast<unsigned char>(held[at]);
-      if (byte < 0xC0) continue;  // it does not begin one of several bytes
-      const std::size_t length = byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
-      if (at + length > end) end = at;
-      break;
-    }
-    return end - begin;
-  }
   void say_alive() const {
     if (!is_text) stream->write(": alive\n\n");
   }
@@ -324,8 +311,7 @@ void Api::follow_on(const std::shared_ptr<Follow>& follow) {
   if (output.server.empty() && entry->row.attempt > follow->attempt) return follow_next(follow, *entry);
   if (follow->attempt == 0 || output.server.empty() || entry->row.state == "starting") {  // nothing runs yet
     if (!over) return idle_follows_.push_back(follow);
-    follow->send("end", follow->offset, json::object{{"state", entry->row.state}});
-    return follow->stream->close();
+    return end_follow(*follow, entry->row, "");
   }
   if (follow->tail >= 0) return begin_at_tail(follow, output);
   read_output(output, follow->offset + static_cast<std::int64_t>(follow->held.size()), followed_piece_bytes,
@@ -362,21 +348,17 @@ void Api::follow_piece(const std::shared_ptr<Follow>& follow, Result<LogPiece> p
   const JobEntry* entry =
       followed(follow, [this, follow, piece] { follow_piece(follow, piece); });  // while its pieces arrive
   if (!entry) return;
-  if (!piece.ok() && entry->row.finished_us && piece.error().kind == ErrorKind::not_found) {
-    const store::JobRow& row = entry->row;
-    const std::string never = "the job never started: " + row.failure_message;
-    follow->send("gone", follow->offset, json::object{{"reason", row.first_start_us ? piece.error().message : never}});
-    follow->send("end", follow->offset, json::object{{"state", entry->row.state}});
-    return follow->stream->close();
-  }
+  if (!piece.ok() && entry->row.finished_us && piece.error().kind == ErrorKind::not_found)
+    return end_follow(*follow, entry->row, piece.error().message);
   if (!piece.ok() && piece.error().kind == ErrorKind::not_found && entry->row.attempt > follow->attempt) {
     follow->send_rest();
     follow->send("gone", follow->offset, json::object{{"reason", piece.error().message}});
     return follow_next(follow, *entry);
   }
   if (!piece.ok()) {  // the server has gone: check again when something changes
-    if (!std::exchange(follow->is_away, true))
-      follow->send("away", follow->offset, json::object{{"reason", piece.error().message}});
+    const bool is_away = piece.error().code == "server-unreachable";
+    if (is_away && !std::exchange(follow->is_away, true))
+      follow->send("away", follow->offset, json::object{{"reason", piece.error().message + ": it is waited for"}});
     return idle_follows_.push_back(follow);
   }
   follow->is_away = false;
@@ -394,9 +376,10 @@ void Api::follow_piece(const std::shared_ptr<Follow>& follow, Result<LogPiece> p
   const bool stalled = piece->bytes.empty(), is_last = stalled || piece->ended;
   const bool is_due = now >= follow->held_since + Duration::seconds(rest_s) ||
                       follow->held.size() - begin > static_cast<std::size_t>(followed_piece_bytes);
-  if (const std::size_t rest = is_last ? follow->held.size() - begin : is_due ? follow->whole_characters(begin) : 0) {
-    follow->send_line(begin, rest, false);
-    begin += rest;
+  const std::string_view rest = std::string_view(follow->held).substr(begin);
+  if (const std::size_t length = is_last ? rest.size() : is_due ? wire::whole_characters(rest) : 0) {
+    follow->send_line(begin, length, false);
+    begin += length;
     follow->held_since = now;
   }
   follow->offset += static_cast<std::int64_t>(begin);
@@ -405,11 +388,19 @@ void Api::follow_piece(const std::shared_ptr<Follow>& follow, Result<LogPiece> p
     if (!entry->row.finished_us && entry->row.attempt == follow->attempt)
       return idle_follows_.push_back(follow);  // its end will be known soon
     if (entry->row.attempt > follow->attempt) return follow_next(follow, *entry);
-    follow->send("end", follow->offset, json::object{{"state", entry->row.state}});
-    return follow->stream->close();
+    return end_follow(*follow, entry->row, "");
   }
   if (stalled) follow->say_alive();
   follow->stream->unsent_bytes() > 0 ? wait_for_reader(follow) : follow_on(follow);
+}
+
+// The job is over. `gone`: why there is no output; empty: there is, as far as the job has started.
+void Api::end_follow(Follow& follow, const store::JobRow& row, const std::string& gone) {
+  const std::string why =
+      row.first_start_us || row.failure_message.empty() ? gone : "the job never started: " + row.failure_message;
+  if (!why.empty()) follow.send("gone", follow.offset, json::object{{"reason", why}});
+  follow.send("end", follow.offset, json::object{{"state", row.state}});
+  follow.stream->close();
 }
 
 // The next attempt that ran, or the latest one.
@@ -418,6 +409,7 @@ void Api::follow_next(const std::shared_ptr<Follow>& follow, const JobEntry& ent
     ++follow->attempt;
   } while (follow->attempt < entry.row.attempt && output_of(entry, follow->attempt, follow->rank).server.empty());
   follow->offset = 0;
+  follow->is_away = false;
   follow->written.restart();
   follow->send("attempt", 0, json::object{{"attempt", follow->attempt}});
   follow_on(follow);

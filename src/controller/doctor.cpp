@@ -35,7 +35,7 @@ void look_at_disk(const answers::Server& server, Findings& found) {
 void look_at_abilities(const answers::Server& server, Findings& found) {
   if (!server.container_engine)
     found.push_back({"note", "containers on " + server.name,
-                     "no engine answers its agent, so that jobs with an image do not run there",
+                     "no engine answers its agent, so jobs with an image do not run there",
                      "apt-get install podman, then: systemctl enable --now podman.socket", server.name});
   if (server.cannot_enforce)
     found.push_back(

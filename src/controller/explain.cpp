@@ -62,14 +62,6 @@ std::string neighbours_text(const Core& core, const Job& job) {
   return text.empty() ? "" : "; it shares GPUs with job" + text.substr(0, text.size() - 1);
 }
 
-// "a, b"
-std::string servers_of(const Core& core, const Allocation& gpus) {
-  std::string servers;
-  for (const ServerGpus& part : gpus.parts())
-    servers += (servers.empty() ? "" : ", ") + core.servers()[part.server].description.name;
-  return servers;
-}
-
 std::string summary_of_placed(const Logic& logic, const JobEntry& entry, const Job* job) {
   const store::JobRow& row = entry.row;
   if (!job)
@@ -88,37 +80,6 @@ std::string summary_of_placed(const Logic& logic, const JobEntry& entry, const J
 }  // namespace
 
 std::string gpus_text(int count) { return fmt::format("{} GPU{}", count, count == 1 ? "" : "s"); }
-
-namespace {
-
-// Where a job that is moving, or changes size, continues.
-std::string move_text(const Core& core, const JobEntry& entry, const Job& job) {
-  const std::string when = job.gpus_awaited > 0 ? " once they are free" : "";
-  const std::string servers = servers_of(core, job.target);
-  const int gpus = job.target.count();
-  const std::string where = gpus == 0 ? servers : fmt::format("{} of {}", gpus_text(gpus), servers);
-  if (resizes_in_place(entry, job)) return fmt::format("it is asked{} to go over to {} by itself", when, where);
-  return fmt::format("it stops{} at a checkpoint, then it continues on {}", when, where);
-}
-
-}  // namespace
-
-std::optional<answers::Reason> awaited_by(const Logic& logic, const JobEntry& entry, const Job& job) {
-  for (const ServerGpus& part : job.allocation.parts()) {
-    const Server& server = logic.core().servers()[part.server];
-    if (server.state != ServerState::down) continue;
-    const std::string& name = server.description.name;
-    const std::string what = job.state == JobState::starting
-                                 ? "it was sent to " + name + ", which does not answer"
-                                 : "server " + name + " is down; how it is there is not known";
-    return answers::Reason{"server_down", what + "; if that is gone for good: schedulearn servers lost " + name};
-  }
-  if (const std::string pull = logic.images().text_of(entry); !pull.empty()) return answers::Reason{"image_pull", pull};
-  if (const Checkpoints::Transfer* transfer = logic.checkpoints().find(entry))
-    return answers::Reason{"checkpoint", logic.checkpoints().text_of(*transfer)};
-  if (is_moving(job.state)) return answers::Reason{to_string(job.state), move_text(logic.core(), entry, job)};
-  return std::nullopt;
-}
 
 namespace {
 

@@ -51,6 +51,8 @@ std::string to_come_text(const Logic& logic, JobId member, const Line& line, Ins
 std::optional<answers::Reason> awaited_by(const Logic& logic, const JobEntry& entry, const Job& job);
 // "2 GPUs"
 std::string gpus_text(int count);
+// "a, b"
+std::string servers_of(const Core& core, const Allocation& gpus);
 // Completes "rejected by the policy: ".
 const char* rejection_text(ReasonCode reason);
 // The document of GET /jobs/{id}/explain (docs/guide/rest.md), without suggestions.

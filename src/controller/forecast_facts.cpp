@@ -120,8 +120,8 @@ void KnownLengths::learn(const Told& told) {
   for (const ToldJob& job : told.jobs) {
     const auto spec = wire::read_json<wire::JobSpec>(job.spec_json, wire::Unknown::ignore);
     if (!spec.ok()) continue;
-    const bool is_group =
-        wire::is_group(*spec);  // of the kind of its members, whose names and commands are made of its own
+    // A group is of the kind of its members, whose names and commands are made of its own.
+    const bool is_group = wire::is_group(*spec);
     kinds_[job.id.value] = kind_of(is_group ? wire::member_spec(*spec, job.id.value, 0) : *spec);
   }
   for (const ToldEnd& end : told.ends) {

@@ -259,21 +259,46 @@ TEST_F(LogicTest, an_agent_keeps_its_name_while_jobs_of_it_may_run) {
   EXPECT_EQ(world.all<wire::Refused>().size(), 1u) << "nothing of it runs";
 }
 
+TEST_F(LogicTest, an_agent_with_a_frozen_job_keeps_its_name_too) {
+  hello();
+  Logic::Submission submission;
+  submission.spec.command = "true", submission.spec.workdir = "/", submission.spec.gpus = {1, 1};
+  submission.spec.freeze = true;
+  logic->submit(std::move(submission), now, [](const Result<JobId>&) {});
+  settle();
+  tell(report(1, 1, "running"));
+  logic->intervene(JobId(1), *wire::parse_intervention("suspend", ""), "mei", now, [](const Result<JobId>&) {});
+  settle();
+  tell(report(1, 1, "frozen"));
+  ASSERT_EQ(state(1), "suspended");
+  logic->on_agent_closed(1, now);
+  hello({report(1, 1, "frozen")}, 2, "a", "renamed");
+  EXPECT_EQ(world.all<wire::Refused>().size(), 1u);
+  EXPECT_TRUE(world.all<wire::StopAttempt>().empty());
+}
+
 TEST_F(LogicTest, a_job_on_a_server_that_is_down_says_so) {
+  const auto why = [&] {
+    const Job& job = logic->core().job(logic->core().find(JobId(1)));
+    return awaited_by(*logic, *logic->book().find(JobId(1)), job).value_or(answers::Reason{}).text;
+  };
   hello();
   submit(1);
   settle();
   tell(report(1, 1, "running"));
   logic->on_agent_closed(1, now);
   settle();
-  const Job& job = logic->core().job(logic->core().find(JobId(1)));
-  const auto why = awaited_by(*logic, *logic->book().find(JobId(1)), job);
-  ASSERT_TRUE(why);
-  EXPECT_EQ(why->code, "server_down");
-  EXPECT_EQ(why->text,
-            "server s is down; how it is there is not known; if that is gone for good: schedulearn servers lost s");
+  EXPECT_EQ(why(), "server s is down; its state is not known");
+  pass(100);
+  const std::string with_remedy =
+      "server s is down; its state is not known; if that is gone for good: schedulearn servers lost s";
+  EXPECT_EQ(why(), with_remedy);
   hello({report(1, 1, "running")}, 2);
-  EXPECT_FALSE(awaited_by(*logic, *logic->book().find(JobId(1)), job));
+  EXPECT_EQ(why(), "");
+  restart();
+  EXPECT_EQ(why(), "") << "its agent will call";
+  pass(100);
+  EXPECT_EQ(why(), with_remedy);
 }
 
 TEST_F(LogicTest, a_gpu_that_telemetry_does_not_have_is_unavailable_and_its_job_s_history_says_so) {

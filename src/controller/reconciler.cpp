@@ -346,7 +346,8 @@ void Reconciler::note_server_fault(const JobEntry& entry, const Job& job, const 
 // Goes into the history of the job, which is tried again.
 void Reconciler::note_failed_attempt(JobEntry& entry, const Job& job, const std::string& server, const Exit& exit,
                                      const wire::AttemptReport& report, Instant now) {
-  entry.last_failure = describe_failure(exit, report);
+  entry.last_failure = (entry.gang ? "on " + server + ": " : "") + describe_failure(exit, report);
+  if (is_server_fault(exit.failure)) return;  // told already
   recorder_.write_event(
       {.at_us = now.us,
        .kind = "job.attempt_failed",

@@ -134,7 +134,8 @@ bool Recorder::append(const Core& core, const std::vector<Record>& records, Batc
     if (entry) {
       // If several steps share this batch, the slot may already belong to another job: compare ids.
       const bool is_there = core.jobs().contains(record.index) && core.job(record.index).request.id == record.job;
-      const bool leaves = is_active(record.from) && record.to != JobState::starting;
+      const bool has_been_there = is_active(record.from) || record.from == JobState::suspended;
+      const bool leaves = has_been_there && record.to != JobState::starting && record.to != JobState::running;
       if (leaves && event.server.empty()) event.server = entry->row.server;
       if (is_there) copy_state(core, core.job(record.index), entry->row);
       if (record.kind == RecordKind::job_state)

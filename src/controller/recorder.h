@@ -44,6 +44,7 @@ class Recorder : public Journal {
   void write_job(const store::JobRow& row);
 
   // A server known from before the restart: that it is down is no event until nobody waits for its agent any more.
+  bool awaits(const std::string& name) const { return awaited_servers_.contains(name); }
   void await_server(const std::string& name) { awaited_servers_.insert(name); }
   bool stop_awaiting(const std::string& name) { return awaited_servers_.erase(name) > 0; }  // whether it was awaited
 

@@ -46,9 +46,7 @@ constexpr RequestParameter query_parameters[] = {
     {"path", text, "of a file or a folder, from the folder of the job's files"},
     {"progress", truth, "false: leaves out how far jobs have come, which most events are"},
     {"notable", truth,
-     "true: only failures, interruptions, and what happens to servers, GPUs, policies and people; not that jobs come, "
-     "run "
-     "and succeed"},
+     "true: only failures, interruptions and what is not about jobs, not that jobs come, run and succeed"},
     {"q", text, "a part of the job's name"},
     {"rank", number, "which of the job's servers, from 0"},
     {"reason", text, "is shown as the server's state_reason"},

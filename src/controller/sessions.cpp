@@ -63,10 +63,8 @@ Status Sessions::check_renamed(const wire::Hello& hello) const {
     if (name == hello.server || agent.agent_id.empty() || agent.agent_id != hello.agent_id) continue;
     if (const auto job = job_on(name))
       return conflict("server-renamed",
-                      fmt::format("this is the agent of {}, where job {} may still run; start it with "
-                                  "--name {}, or declare {} lost when nothing of it runs",
-                                  name, job->value, name, name))
-          .hint("schedulearn servers lost " + name);
+                      fmt::format("this is the agent of {0}, where job {1} may still run; start it with --name {0}",
+                                  name, job->value));
   }
   return {};
 }
@@ -294,8 +292,8 @@ void Sessions::remove(const std::string& server, const std::string& by, Instant 
 
 std::optional<JobId> Sessions::job_on(const std::string& server) const {
   const ServerIndex index = core_.find_server(server);
-  for (const JobIndex active : core_.all_active()) {
-    if (core_.job(active).allocation.is_on(index)) return core_.job(active).request.id;
+  for (const JobIndex job : jobs_with_processes(core_)) {
+    if (where_it_is(core_.job(job)).is_on(index)) return core_.job(job).request.id;
   }
   return reconciler_.stranger_on(server);
 }

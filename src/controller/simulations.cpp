@@ -55,7 +55,7 @@ BOOST_DESCRIBE_STRUCT(KeptFacts, (),
 // Of `trace info --json`.
 struct TraceLoad {
   int gpus = 0;
-  double load = 0;
+  std::optional<double> load;  // none: all jobs are submitted at once
   std::int64_t jobs_too_wide = 0;
 };
 BOOST_DESCRIBE_STRUCT(TraceLoad, (), (gpus, load, jobs_too_wide))
@@ -276,7 +276,9 @@ Result<Simulations::Checked> Simulations::check(const NewSimulation& wanted, con
   const auto facts = read_printed<TraceFacts>(run_short(arguments, folder));
   if (!facts.ok()) {
     Error why = facts.error();
-    why.pointer = why.code == "bad-servers" || why.code == "bad-cluster" ? "/servers" : "/trace";
+    const bool is_of_servers = why.code == "bad-servers" || why.code == "bad-cluster";
+    const std::string parameter = why.pointer.starts_with("/parameters/") ? why.pointer : "";
+    why.pointer = is_of_servers ? "/servers" : "/trace" + parameter;
     if (why.code == "bad-servers")
       why.hints = {"4x8 is 4 servers of 8 GPUs; 8x4+2x8 are two kinds; pool:320 is one pool"};
     return why;
@@ -286,11 +288,11 @@ Result<Simulations::Checked> Simulations::check(const NewSimulation& wanted, con
     return invalid("trace-empty", fmt::format("every job asks for more than the {} GPUs there are", facts->load.gpus))
         .hint("simulate more servers, or narrower jobs")
         .at("/servers");
-  if (!wanted.shown.loads.empty() && facts->load.load == 0)
+  if (!wanted.shown.loads.empty() && !facts->load.load)
     return invalid("bad-parameter", "no load can be set: all jobs of the trace are submitted at once")
         .hint("simulate it as it is, without loads")
         .at("/loads");
-  return Checked{facts->jobs - left_out, left_out, facts->load.gpus, facts->load.load};
+  return Checked{facts->jobs - left_out, left_out, facts->load.gpus, facts->load.load.value_or(0)};
 }
 
 void Simulations::enter(std::int64_t id, NewSimulation wanted, const std::string& user, const Checked& checked,

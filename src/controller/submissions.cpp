@@ -129,18 +129,40 @@ Status Submissions::check_prerequisites(const wire::JobSpec& spec, const PastSta
 
 namespace {
 
-// Clients make paths whole; a server does not know what a relative one is relative to.
-bool is_whole(const std::string& path) { return path.starts_with('/') || path == "~" || path.starts_with("~/"); }
+// Clients make paths absolute; a server does not know what a relative one is relative to.
+bool is_absolute(const std::string& path) { return path.starts_with('/') || path == "~" || path.starts_with("~/"); }
 
 // Which command shows what is lacking.
 bool is_of_gpus(Lack lack) { return lack == Lack::gpus || lack == Lack::gpu_type || lack == Lack::gpu_memory; }
+
+// What of a job asks for it.
+const char* key_of(Lack lack) {
+  switch (lack) {
+    case Lack::gpu_type:
+      return "/resources/gpu_type";
+    case Lack::gpu_memory:
+      return "/resources/gpu_memory";
+    case Lack::gpus:
+      return "/gpus";
+    case Lack::cpu:
+      return "/resources/cpus";
+    case Lack::memory:
+      return "/resources/memory";
+    case Lack::containers:
+      return "/image";
+    case Lack::server:
+      return "/on";
+    default:
+      return "";
+  }
+}
 
 }  // namespace
 
 Status Submissions::check(const wire::JobSpec& spec, const PastStates& past) const {
   if (Status valid = wire::validate(spec); !valid.ok()) return valid;
-  if (!spec.snapshot && !spec.workdir.empty() && !is_whole(spec.workdir))
-    return invalid("bad-workdir", "workdir is not a whole path: " + spec.workdir)
+  if (!spec.snapshot && !spec.workdir.empty() && !is_absolute(spec.workdir))
+    return invalid("bad-workdir", "workdir is not an absolute path: " + spec.workdir)
         .hint("begin it with / or ~/: /home/mei/train")
         .at("/workdir");
   if (Status known = check_prerequisites(spec, past); !known.ok()) return known;
@@ -151,7 +173,8 @@ Status Submissions::check(const wire::JobSpec& spec, const PastStates& past) con
   const std::string lack = "no server can ever run this job: " + lack_text(verdict);
   if (verdict.lack != Lack::gpus || !request.gpu_types.empty() || !request.servers_chosen.is_any())
     return invalid("resources-unsatisfiable", lack)
-        .hint(is_of_gpus(verdict.lack) ? "schedulearn gpus" : "schedulearn servers ls");
+        .hint(is_of_gpus(verdict.lack) ? "schedulearn gpus" : "schedulearn servers ls")
+        .at(key_of(verdict.lack));
   return invalid("gpus-unsatisfiable", lack).hint("ask for fewer: schedulearn submit --gpus N …").at("/gpus");
 }
 

@@ -70,7 +70,10 @@ Status Notifications::load() {
   cursor_ = cursor_written_ = parse_whole_number(*cursor).value_or(0);
   auto open = reader_->open_deliveries();
   if (!open.ok()) return open.error();
-  for (store::DeliveryRow& row : *open) queue_.add(std::move(row));
+  for (store::DeliveryRow& row : *open) {
+    const bool is_orphan = !channels_.find(row.owner, row.channel);  // the end came before this was written
+    queue_.add(std::move(row), is_orphan);
+  }
   return {};
 }
 

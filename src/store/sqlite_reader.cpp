@@ -41,7 +41,8 @@ std::string conditions(const JobQuery& query) {
 // The condition of the index events_notable, in the same words.
 constexpr const char* is_notable =
     " AND kind NOT IN ('job.progress', 'job.submitted', 'job.image', 'job.checkpoint_copied', 'job.files_removed') AND "
-    "(kind <> 'job.state' OR to_state NOT IN ('pending', 'starting', 'stopping', 'running', 'succeeded', 'held'))";
+    "(kind <> 'job.state' OR text IN ('preempted', 'server_lost') OR to_state NOT IN ('pending', 'starting', "
+    "'stopping', 'running', 'succeeded', 'held'))";
 
 class SqliteReader : public Reader {
  public:
@@ -94,8 +95,8 @@ class SqliteReader : public Reader {
 
   Result<std::vector<EventRow>> events(const EventQuery& query) override {
     return guarded<std::vector<EventRow>>([&] {
-      const bool seldom = query.notable && !query.job;
-      std::string sql = "SELECT " + event_columns + " FROM events" + (seldom ? " INDEXED BY events_notable" : "") +
+      const bool uses_index = query.notable && !query.job;
+      std::string sql = "SELECT " + event_columns + " FROM events" + (uses_index ? " INDEXED BY events_notable" : "") +
                         " WHERE seq > " + std::to_string(query.after.value_or(0));
       if (query.notable) sql += is_notable;
       if (query.job) sql += " AND job_id = " + std::to_string(*query.job);

@@ -312,8 +312,12 @@ TEST_F(StoreTest, events_are_read_by_what_they_are_about) {
   EXPECT_EQ(seqs({.job = 7}), (Ids{1, 6}));
   EXPECT_EQ(seqs({.job = 7, .progress = false}), Ids{1});
   EXPECT_EQ(seqs({.about = "server"}), Ids{});
-  ASSERT_TRUE(store->commit({.events = {{.seq = 7, .kind = "job.state", .job_id = 7, .to = "running"}}}).ok());
-  EXPECT_EQ(seqs({.after = 1, .notable = true}), (Ids{2, 3, 4, 5}));
+  ASSERT_TRUE(
+      store
+          ->commit({.events = {{.seq = 7, .kind = "job.state", .job_id = 7, .to = "running"},
+                               {.seq = 8, .kind = "job.state", .job_id = 9, .to = "stopping", .text = "preempted"}}})
+          .ok());
+  EXPECT_EQ(seqs({.after = 1, .notable = true}), (Ids{2, 3, 4, 5, 8}));
   EXPECT_EQ(seqs({.limit = 1, .about = "gpu", .notable = true}), Ids{2});
   EXPECT_EQ(seqs({.job = 7, .notable = true}), Ids{1});
 }

@@ -148,7 +148,9 @@ net::Response Page::answer(const net::Request& request) const {
   const std::string_view rest = std::string_view(request.path).substr(std::string_view("/ui/").size());
   const File* file = find(rest);
   if (!file || rest == "index.html") {
-    const auto depth = static_cast<std::size_t>(std::ranges::count(rest, '/'));
+    // As it was sent: an encoded slash, in the name of a server, makes no folder.
+    const std::string_view sent = std::string_view(request.target).substr(0, request.target.find('?'));
+    const auto depth = static_cast<std::size_t>(std::ranges::count(sent, '/') - std::ranges::count("/ui/", '/'));
     if (!rest.starts_with("assets/") && depth <= depth_max) return index(request, depth);
     return {404, "text/plain; charset=utf-8", common_headers(), "there is no such file of the page\n"};
   }

@@ -18,7 +18,7 @@ std::string small_pack() {
 }
 
 net::Request get(const std::string& path, net::Headers headers = {}) {
-  return {.method = "GET", .path = path, .headers = std::move(headers)};
+  return {.method = "GET", .target = path, .path = path, .headers = std::move(headers)};
 }
 
 std::string header(const net::Response& response, const std::string& name) {
@@ -37,6 +37,8 @@ TEST(Page, EveryAddressBelowUiIsTheIndexWithItsOwnWayUp) {
   EXPECT_NE(page->answer(get("/ui/jobs/5")).body.find(R"(<base href="../">)"), std::string::npos);
   EXPECT_NE(page->answer(get("/ui/no/such/page")).body.find(R"(<base href="../../">)"), std::string::npos);
   EXPECT_NE(page->answer(get("/ui/index.html")).body.find(R"(<base href="./">)"), std::string::npos);
+  const net::Request encoded{.method = "GET", .target = "/ui/servers/a%2Fb?x=/", .path = "/ui/servers/a/b"};
+  EXPECT_NE(page->answer(encoded).body.find(R"(<base href="../">)"), std::string::npos);
   EXPECT_EQ(page->answer(get("/ui/a/b/c/d/e/f/g/h/i/j")).status, 404);
   EXPECT_EQ(page->answer(get("/ui/../../etc/passwd")).body.find("root:"), std::string::npos);
 }

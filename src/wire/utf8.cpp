@@ -1,5 +1,6 @@
 #include "wire/utf8.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -57,6 +58,16 @@ std::string_view first_characters(std::string_view text, std::size_t bytes_max) 
   if (text.size() <= bytes_max) return text;
   while (bytes_max > 0 && (static_cast<unsigned char>(text[bytes_max]) & 0xC0) == 0x80) --bytes_max;
   return text.substr(0, bytes_max);
+}
+
+std::size_t whole_characters(std::string_view bytes) {
+  for (std::size_t back = 1; back <= std::min<std::size_t>(3, bytes.size()); ++back) {
+    const auto lead = static_cast<unsigned char>(bytes[bytes.size() - back]);
+    if ((lead & 0xC0) == 0x80) continue;  // it begins no character
+    const std::size_t length = lead < 0xC2 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 1;
+    return length > back ? bytes.size() - back : bytes.size();
+  }
+  return bytes.size();
 }
 
 bool has_control_characters(std::string_view text) {

@@ -14,6 +14,8 @@ bool is_utf8(std::string_view bytes);
 std::string as_utf8(std::string_view bytes);
 // As many whole characters of it as fit into so many bytes.
 std::string_view first_characters(std::string_view text, std::size_t bytes_max);
+// How many of the bytes there are without a last character of which the end is missing.
+std::size_t whole_characters(std::string_view bytes);
 // Whether it has a control character: U+0000 to U+001F, U+007F to U+009F.
 bool has_control_characters(std::string_view text);
 

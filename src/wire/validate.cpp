@@ -339,8 +339,13 @@ Status validate_interruptions(const JobSpec& spec) {
 Status validate_resources(const ResourceSpec& r) {
   constexpr int processes_max = 1 << 22;  // of the kernel
   const auto is_negative = [](const auto& number) { return number && *number < 0; };
-  if (is_negative(r.cpus) || is_negative(r.memory_bytes) || is_negative(r.gpu_memory_bytes) || is_negative(r.shm_bytes))
-    return invalid("bad-resources", "resources cannot be negative").at("/resources");
+  const char* const negative = is_negative(r.cpus)               ? "cpus"
+                               : is_negative(r.memory_bytes)     ? "memory"
+                               : is_negative(r.gpu_memory_bytes) ? "gpu_memory"
+                               : is_negative(r.shm_bytes)        ? "shm"
+                                                                 : nullptr;
+  if (negative)
+    return invalid("bad-resources", "resources cannot be negative").at(std::string("/resources/") + negative);
   if (r.processes.value_or(1) < 1)
     return invalid("bad-resources", "a job needs one process at least").at("/resources/processes");
   if (r.processes.value_or(1) > processes_max)

@@ -133,6 +133,11 @@ TEST(Utf8, is_cut_between_characters) {
     lengths.insert(first.size());
   }
   EXPECT_EQ(lengths, (std::set<std::size_t>{0, 1, 3, 6, 10}));
+  std::set<std::size_t> whole;
+  for (std::size_t most = 0; most <= text.size(); ++most) whole.insert(whole_characters(text.substr(0, most)));
+  EXPECT_EQ(whole, lengths);
+  for (const char* no_text : {"a\xFF", "a\x80\x80\x80\x80", "\xC0", "a\xE2\x82\xACz"})
+    EXPECT_EQ(whole_characters(no_text), std::string_view(no_text).size()) << no_text;
 }
 
 TEST(Quantities, durations_sizes_and_gpu_counts_as_people_write_them) {

@@ -129,7 +129,7 @@ class DroppedTest(LabTest):
             self.lab.start_agent()
             reader.wait(lambda: any(event == "end" for event, _, _ in reader.messages()), "its end")
             said = [(event, data.get("x")) for event, _, data in reader.messages()]
-        self.assertEqual(said, [("line", "1 line 2"), ("line", "1 line 3"), ("attempt", None), *(("line", f"2 line {i}") for i in (1, 2, 3)), ("end", None)])
+        self.assertEqual(said, [("away", None), ("line", "1 line 2"), ("line", "1 line 3"), ("attempt", None), *(("line", f"2 line {i}") for i in (1, 2, 3)), ("end", None)])
 
 
 if __name__ == "__main__":

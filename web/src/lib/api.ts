@@ -1556,6 +1556,7 @@ export interface TriedPolicies {
       finish: string | null;
     }[];
   }[];
+  jobs_total: number;
   left_out: number[];
   arrivals: number;
   evaluated_at: string;

@@ -4,7 +4,9 @@ import { eventText, isNotable } from './events';
 import type { ClusterEvent } from './types';
 
 test('failures, interruptions, servers and policies are notable, what goes as it should is not', () => {
-  const notable = (kind: string, to: string | null = null): boolean => isNotable({ kind, to });
+  const notable = (kind: string, to: string | null = null, text = ''): boolean => isNotable({ kind, to, text });
+  assert.ok(notable('job.state', 'stopping', 'preempted') && notable('job.state', 'pending', 'server_lost'));
+  assert.ok(!notable('job.state', 'pending', 'exit'), 'of a failed attempt an event of its own tells');
   for (const to of ['pending', 'starting', 'running', 'succeeded', 'held', 'stopping']) assert.ok(!notable('job.state', to), to);
   for (const to of ['failed', 'cancelled', 'suspended', 'migrating', 'resizing']) assert.ok(notable('job.state', to), to);
   for (const kind of ['job.submitted', 'job.progress', 'job.image']) assert.ok(!notable(kind), kind);

@@ -25,12 +25,13 @@ export function eventText(event: ClusterEvent): string {
 }
 
 const ordinaryStates = ['pending', 'starting', 'stopping', 'running', 'succeeded', 'held'];
+const interruptions = ['preempted', 'server_lost']; // why a job goes to an ordinary state
 const ordinaryKinds = ['job.progress', 'job.submitted', 'job.image', 'job.checkpoint_copied', 'job.files_removed'];
 
 // What somebody who looks after the cluster would want to know: failures, interruptions, servers, GPUs and policies; not
 // that jobs come, run and end as they should. The rule of `notable=true` of GET /events, for what the stream tells.
-export function isNotable({ kind, to }: Pick<ClusterEvent, 'kind' | 'to'>): boolean {
-  if (kind === 'job.state' || kind === 'job.state_changed') return !ordinaryStates.includes(to ?? '');
+export function isNotable({ kind, to, text }: Pick<ClusterEvent, 'kind' | 'to' | 'text'>): boolean {
+  if (kind === 'job.state') return !ordinaryStates.includes(to ?? '') || interruptions.includes(text ?? '');
   return !ordinaryKinds.includes(kind);
 }
 
