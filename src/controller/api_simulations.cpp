@@ -59,14 +59,15 @@ Result<int> add_policy(const SimulatedPolicyBody& body, const std::string& at, N
   answers::SimulatedPolicy shown{entry->info.name, {}};
   std::size_t runs = 1;
   for (const auto& [name, value] : body.parameters.value_or(std::map<std::string, boost::json::value>{})) {
+    const auto fail_here = [&](Error error) { return std::move(error).at(at + "/parameters/" + name); };
     const ParameterInfo* const info = find_parameter(entry->info.parameters, name);
     const bool is_list = info && (info->type == ParameterType::ascending || info->type == ParameterType::names);
     std::vector<std::string> values = values_of(value, is_list);
-    if (values.empty()) return fail(invalid("bad-parameter", name + " needs a value"));
+    if (values.empty()) return fail_here(invalid("bad-parameter", name + " needs a value"));
     std::string text;
     for (const std::string& each : values) {
-      if (Status fine = check_value(name, each, is_list); !fine.ok()) return fail(fine.error());
-      if (const auto made = make_policy(entry->info.name, {{name, each}}); !made.ok()) return fail(made.error());
+      if (Status fine = check_value(name, each, is_list); !fine.ok()) return fail_here(fine.error());
+      if (const auto made = make_policy(entry->info.name, {{name, each}}); !made.ok()) return fail_here(made.error());
       text += (text.empty() ? "" : is_list ? "/" : ",") + each;
     }
     wanted.more.insert(wanted.more.end(), {"--param", fmt::format("{}.{}={}", entry->info.name, name, text)});

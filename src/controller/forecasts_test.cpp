@@ -9,6 +9,7 @@
 #include "controller/suggestions.h"
 #include "controller/tried_policies.h"
 #include "wire/job_spec_text.h"
+#include "wire/members.h"
 
 namespace sl::controller {
 namespace {
@@ -90,6 +91,31 @@ TEST_F(ForecastsTest, a_job_of_which_nothing_is_known_says_what_would_give_it_an
   EXPECT_TRUE(shown.at("finish").is_null());
   EXPECT_EQ(shown.at("confidence"), "unknown");
   EXPECT_NE(shown.at("text").as_string().find("--estimate"), std::string::npos);
+}
+
+TEST_F(ForecastsTest, of_a_job_that_is_held_nothing_is_expected) {
+  hello();
+  begin();
+  for (int i = 0; i < 2; ++i) submit_limited(2, 100);
+  renew();
+  EXPECT_FALSE(estimate(2).at("finish").is_null());
+  logic->intervene(JobId(2), *wire::parse_intervention("suspend", ""), "mei", now, [](const Result<JobId>&) {});
+  settle();
+  EXPECT_EQ(estimate(2).at("text"), "no estimate while it is held") << "also before the next forecast";
+  EXPECT_TRUE(estimate(2).at("start").is_null());
+  EXPECT_TRUE(estimate(2).at("finish").is_null());
+}
+
+TEST(KnownLengths, an_array_is_of_the_kind_of_its_members) {
+  wire::JobSpec array;
+  array.user = "mei", array.name = "lr-{index}-x", array.command = "python train.py --run {index}", array.array = "0-9";
+  Told told;
+  told.jobs.push_back({JobId(5), wire::write_json(array)});
+  KnownLengths known;
+  known.learn(told);
+  JobRequest member;
+  member.id = JobId(8), member.member_of = JobId(5);  // it has come up, and has not been told
+  EXPECT_EQ(known.kind_for(member).family, kind_of(wire::member_spec(array, 5, 2)).family);
 }
 
 // Each keeps a copy of the present: whoever asks without end would fill the memory.

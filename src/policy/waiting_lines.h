@@ -50,7 +50,7 @@ class Shapes {
  public:
   std::uint32_t intern(const JobRequest& request, int gpus, Spread spread, const Allocation& frozen_on = {}) {
     const bool is_usual = request.takes_any_server() && request.demand.is_zero() && request.single_server() &&
-                          std::cmp_less(gpus, usual_.size()) && spread == Spread::few && frozen_on.empty();
+                          gpus >= 0 && std::cmp_less(gpus, usual_.size()) && spread == Spread::few && frozen_on.empty();
     if (!is_usual) return look_up(request, gpus, spread, frozen_on);
     std::optional<std::uint32_t>& shape = usual_[static_cast<std::size_t>(gpus)];
     if (!shape) shape = look_up(request, gpus, spread, frozen_on);
