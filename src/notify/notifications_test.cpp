@@ -162,6 +162,22 @@ TEST_F(NotificationsTest, what_waits_outlives_the_controller) {
   ASSERT_TRUE(come(3, "delivered"));
 }
 
+// The controller ended between the removal and the messages' end.
+TEST_F(NotificationsTest, what_waited_for_a_channel_that_was_removed_is_not_sent_after_a_restart) {
+  Receiver receiver(Receiver::answering(500));
+  ASSERT_TRUE(put("hook", receiver.url()).ok());
+  fail_jobs(1, "hook");
+  while (rows().empty() || rows()[0].tries < 1) std::this_thread::yield();
+  end();
+  ASSERT_TRUE(store->commit({.channels = {{"mei", "hook", ""}}}).ok());
+  begin();
+  ASSERT_TRUE(put("hook", receiver.url()).ok());  // another one of that name
+  pass(6);
+  ASSERT_TRUE(come(1, "failed"));
+  EXPECT_EQ(rows()[0].why, "its channel was removed");
+  EXPECT_EQ(receiver.requests().size(), 1U);
+}
+
 TEST_F(NotificationsTest, what_happened_while_nothing_ran_is_told_afterwards) {
   Receiver receiver(Receiver::answering(200));
   ASSERT_TRUE(put("hook", receiver.url()).ok());
