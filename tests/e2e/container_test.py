@@ -134,7 +134,7 @@ class Behaviours(OnAnEngine):
             self.lab.cli("cancel", job)
             self.assertNotEqual(0, shell.end(60))  # by the kernel, or with the program that serves it
         self.assertEqual("cancelled", self.lab.finished(job)["state"])
-        self.assertEqual([], processes_with("88.7142"))
+        until(lambda: not processes_with("88.7142"))
 
     # ---- at a terminal; only the job's own user connects to it ----
     def run_at(self, *command, **size):
