@@ -126,8 +126,8 @@ void print_summary(const Context& context, const json::value& cluster) {
               number_at(gpus, "free"));
   std::printf("      next free %s\n", next_free_text(value_at(cluster, "next_free")).c_str());
   std::printf("Jobs  %.0f running, %.0f pending%s, %.0f succeeded, %.0f failed, %.0f cancelled\n",
-              number_at(jobs, "running"), number_at(jobs, "pending"), other_states_text(jobs).c_str(), number_at(jobs, "succeeded"),
-              number_at(jobs, "failed"), number_at(jobs, "cancelled"));
+              number_at(jobs, "running"), number_at(jobs, "pending"), other_states_text(jobs).c_str(),
+              number_at(jobs, "succeeded"), number_at(jobs, "failed"), number_at(jobs, "cancelled"));
   if (const std::string tally = tally_text(value_at(cluster, "since_start")); !tally.empty())
     std::printf("Since its start  %s\n", tally.c_str());
   const json::value& history = value_at(cluster, "history");

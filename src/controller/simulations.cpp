@@ -276,9 +276,7 @@ Result<Simulations::Checked> Simulations::check(const NewSimulation& wanted, con
   const auto facts = read_printed<TraceFacts>(run_short(arguments, folder));
   if (!facts.ok()) {
     Error why = facts.error();
-    const bool is_of_servers = why.code == "bad-servers" || why.code == "bad-cluster";
-    const std::string parameter = why.pointer.starts_with("/parameters/") ? why.pointer : "";
-    why.pointer = is_of_servers ? "/servers" : "/trace" + parameter;
+    why.pointer = why.code == "bad-servers" || why.code == "bad-cluster" ? "/servers" : "/trace";
     if (why.code == "bad-servers")
       why.hints = {"4x8 is 4 servers of 8 GPUs; 8x4+2x8 are two kinds; pool:320 is one pool"};
     return why;

@@ -225,8 +225,7 @@ void translate_original(json::object& object) {
 std::string absolute(const std::string& path, const std::string& base_dir) {
   // the agent knows the home directory
   if (!path.empty() && path[0] == '~' && (path.size() == 1 || path[1] == '/')) return path;
-  if (base_dir.empty() && !path.empty() && path[0] != '/')
-    return path;  // Submissions::check
+  if (base_dir.empty() && !path.empty() && path[0] != '/') return path;  // Submissions::check
   std::string result = (std::filesystem::path(base_dir.empty() ? "/" : base_dir) / path).lexically_normal().string();
   while (result.size() > 1 && result.back() == '/') result.pop_back();
   return result;
