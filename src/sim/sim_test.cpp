@@ -47,6 +47,14 @@ TEST(Simulation, a_job_wider_than_a_server_takes_several_and_others_stay_on_one)
   EXPECT_EQ(run(trace, "fifo", uniform(3, 4)).outcomes[1].started, Instant::at_seconds(0));
 }
 
+// As with published simulators. The jobs come late, so that a time that is not set is far from them.
+TEST(Simulation, where_it_is_not_known_when_gpus_were_given_back_the_last_end_counts) {
+  const trace::Trace trace = trace_of("a,1000,1,10\nb,1000,1,10\n");
+  SimulationResult result = run(trace, "fifo", uniform(1, 1));
+  result.busy_until = {};
+  EXPECT_DOUBLE_EQ(study::measure(trace, result, uniform(1, 1)).gpu_allocation_pct, 100);
+}
+
 // b asks at 100 s for all eight GPUs and has to wait until a has stopped at 1,100 s: seven of them do nothing until then.
 TEST(Simulation, gpus_that_wait_for_others_of_their_job_are_not_allocated) {
   Cluster cluster = uniform(1, 8);

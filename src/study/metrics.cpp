@@ -141,7 +141,8 @@ void measure_deadlines(Metrics& m, const trace::Trace& trace, const sim::Simulat
 }
 
 void measure_gpus(Metrics& m, const sim::SimulationResult& result, const sim::Cluster& cluster, Instant first) {
-  const double span_s = std::max(m.makespan_s, (result.busy_until - first).to_seconds());
+  const double busy_s = result.busy_until.happened() ? (result.busy_until - first).to_seconds() : 0;
+  const double span_s = std::max(m.makespan_s, busy_s);
   const double all = span_s * cluster.gpus();
   if (all > 0) m.gpu_allocation_pct = 100 * result.gpu_s_allocated / all;
   const double given =
