@@ -74,6 +74,7 @@ class StoredPast : public Past {
             logic_, history_, retention_, forecasts_, shadow_, sessions_, snapshots_, nullptr,
             [this] { return clock_.now(); }, [this](auto work) { inbox_.put(std::move(work)); }) {
     logic_.logs().read_from(std::move(read_output));
+    for (const auto& [name, agent] : logic_.agents().all()) logic_.recorder().stop_awaiting(name);  // none will call
     shadow_.start(history_);
   }
 
