@@ -282,10 +282,11 @@ void CommandLine::add_cluster_commands() {
     return status;
   });
   command(app_, "gpus", "Every GPU and who uses it.", "  schedulearn gpus\n", [this] { return list_gpus(context()); });
-  CLI::App* events = reading_command("events", "What has happened, newest last.",
-                                     "  schedulearn events --limit 50\n  schedulearn events 5\n  schedulearn events "
-                                     "-f\n  schedulearn events --about server --server gpu3\n",
-                                     [this](const Context& context) { return list_events(context, events_); });
+  CLI::App* events =
+      reading_command("events", "What has happened, newest last.",
+                      "  schedulearn events --limit 50\n  schedulearn events 5\n  schedulearn events -f\n"
+                      "  schedulearn events --about server --server gpu3\n",
+                      [this](const Context& context) { return list_events(context, events_); });
   CLI::Option* of_job = events->add_option("job", events_.selector, "5, last or a name: only its events");
   events
       ->add_option("--about", events_.about,

@@ -34,7 +34,7 @@ class EventList {
       if (!ids.ok()) return fail(ids.error());
       path_ = fmt::format("/api/v1/jobs/{}/events", ids->front());
     }
-    path_ += asked_.progress ? "?progress=true" : "?progress=false";
+    path_ += fmt::format("?progress={}", asked_.progress);
     if (!asked_.about.empty()) path_ += "&about=" + net::percent_encode(asked_.about);
     if (!asked_.server.empty()) path_ += "&server=" + net::percent_encode(asked_.server);
     const Result<json::value> list = context_.get(path_ + fmt::format("&limit={}", asked_.limit));

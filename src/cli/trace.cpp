@@ -135,13 +135,15 @@ Result<std::optional<sim::Cluster>> cluster_of(const std::string& servers) {
 struct Load {
   std::string servers;
   int gpus = 0;
-  double load = 0;
+  std::optional<double> load;  // none: all jobs are submitted at once
   std::int64_t jobs_too_wide = 0;
 };
 
 Load load_of(const std::string& servers, const std::optional<sim::Cluster>& cluster, const trace::Trace& trace) {
   if (!cluster) return {};
-  Load load{servers, cluster->gpus(), trace::offered_load(trace, cluster->gpu_speed_total()), 0};
+  Load load{servers, cluster->gpus(), std::nullopt, 0};
+  const double offered = trace::offered_load(trace, cluster->gpu_speed_total());
+  if (trace.jobs.back().submitted > trace.jobs.front().submitted) load.load = offered;
   for (const trace::TraceJob& job : trace.jobs) load.jobs_too_wide += job.gpus > load.gpus;
   return load;
 }
@@ -157,8 +159,8 @@ void print_info(const TraceCommand& command, const trace::Trace& trace, const Lo
                span_text(summary.gap_mean_s));
   fmt::print(out, "  {:<11} {}\n", "demand", gpu_time_text(summary.gpu_s));
   if (load.gpus > 0) {
-    if (summary.span_s() > 0)
-      fmt::print(out, "  {:<11} {:.2f} of what {} can do while jobs arrive ({} GPUs)\n", "load", load.load,
+    if (load.load)
+      fmt::print(out, "  {:<11} {:.2f} of what {} can do while jobs arrive ({} GPUs)\n", "load", *load.load,
                  load.servers, grouped(load.gpus));
     else
       fmt::print(out, "  {:<11} none: all jobs are submitted at once\n", "load");
@@ -320,7 +322,7 @@ Status trace_info(const TraceCommand& command, const Outputs& to) {
   if (load.gpus > 0) {
     document["load"] = {{"servers", load.servers},
                         {"gpus", load.gpus},
-                        {"load", summary.span_s() > 0 ? boost::json::value(load.load) : boost::json::value()},
+                        {"load", boost::json::value_from(load.load)},
                         {"jobs_too_wide", load.jobs_too_wide}};
   }
   to.out << wire::json_text(document) << '\n';

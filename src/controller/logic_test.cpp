@@ -259,13 +259,32 @@ TEST_F(LogicTest, an_agent_keeps_its_name_while_jobs_of_it_may_run) {
   EXPECT_EQ(world.all<wire::Refused>().size(), 1u) << "nothing of it runs";
 }
 
+TEST_F(LogicTest, an_agent_whose_data_folder_was_copied_may_join_beside_the_first) {
+  hello();
+  submit(1);
+  settle();
+  tell(report(1, 1, "running"));
+  hello({}, 2, "a", "clone");
+  EXPECT_TRUE(world.all<wire::Refused>().empty());
+  EXPECT_EQ(state(1), "running");
+  EXPECT_TRUE(world.all<wire::StopAttempt>().empty());
+}
+
+TEST_F(LogicTest, an_agent_that_has_the_end_of_a_job_to_tell_keeps_its_name) {
+  hello();
+  submit(1);
+  settle();
+  tell(report(1, 1, "running"));
+  logic->on_agent_closed(1, now);
+  hello({report(1, 1, "exited", 0)}, 2, "a", "renamed");
+  EXPECT_EQ(world.all<wire::Refused>().size(), 1u);
+  hello({report(1, 1, "exited", 0)}, 3);
+  EXPECT_EQ(state(1), "succeeded");
+}
+
 TEST_F(LogicTest, an_agent_with_a_frozen_job_keeps_its_name_too) {
   hello();
-  Logic::Submission submission;
-  submission.spec.command = "true", submission.spec.workdir = "/", submission.spec.gpus = {1, 1};
-  submission.spec.freeze = true;
-  logic->submit(std::move(submission), now, [](const Result<JobId>&) {});
-  settle();
+  submit_freezable();
   tell(report(1, 1, "running"));
   logic->intervene(JobId(1), *wire::parse_intervention("suspend", ""), "mei", now, [](const Result<JobId>&) {});
   settle();
@@ -273,7 +292,8 @@ TEST_F(LogicTest, an_agent_with_a_frozen_job_keeps_its_name_too) {
   ASSERT_EQ(state(1), "suspended");
   logic->on_agent_closed(1, now);
   hello({report(1, 1, "frozen")}, 2, "a", "renamed");
-  EXPECT_EQ(world.all<wire::Refused>().size(), 1u);
+  hello({}, 3, "another");
+  EXPECT_EQ(world.all<wire::Refused>().size(), 2u) << "nor may another agent take its name";
   EXPECT_TRUE(world.all<wire::StopAttempt>().empty());
 }
 

@@ -155,6 +155,14 @@ class LogicTest : public testing::Test {
     answers.clear();
     logic->submit(std::move(submission), now, [this](Result<JobId> job) { answers.push_back(std::move(job)); });
   }
+  // A job of one GPU whose processes may be frozen.
+  void submit_freezable(const std::string& on_partition = "continue") {
+    Logic::Submission submission;
+    submission.spec.command = "true", submission.spec.workdir = "/", submission.spec.gpus = {1, 1};
+    submission.spec.freeze = true, submission.spec.on_partition = on_partition;
+    logic->submit(std::move(submission), now, [](const Result<JobId>&) {});
+    settle();
+  }
   // The error's code; "ok" if it was done and is durable, "" if there was no answer.
   std::string use(const std::string& policy, const GivenParameters& parameters = {}) {
     std::string said;

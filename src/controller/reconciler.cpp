@@ -52,6 +52,18 @@ void Reconciler::on_hello(const Agent& agent, bool is_restored, Instant now) {
   for (const JobId job : checkpoints_.on_joined(agent.hello.server)) start_held_back(job);
 }
 
+const store::PlacementRow* Reconciler::held_for_another(const wire::Hello& hello) const {
+  for (const wire::AttemptReport& held : hello.attempts) {
+    const JobEntry* entry = book_.find(JobId(held.incarnation.job));
+    if (!entry || has_part_on(hello.server, *entry, held.incarnation)) continue;
+    const auto there = std::ranges::find_if(entry->placements, [&](const store::PlacementRow& row) {
+      return !row.ended_us && incarnation_of(row) == held.incarnation;
+    });
+    if (there != entry->placements.end()) return &*there;
+  }
+  return nullptr;
+}
+
 void Reconciler::on_server_lost(const std::string& server, Instant now) {
   lose_parts_on(server, now);
   for (const JobId job : strangers_.forget(server)) start_held_back(job);

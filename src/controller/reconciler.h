@@ -41,6 +41,8 @@ class Reconciler {
   // Gives the order to start that was held back, if the job still is to start: a stranger of it ran, or its checkpoint
   // could not be had.
   void start_held_back(JobId job);
+  // An attempt that this agent holds, of a job that has it on another server; null: there is none.
+  const store::PlacementRow* held_for_another(const wire::Hello& hello) const;
   // A job with an attempt on this server that should not be there, if one is known.
   std::optional<JobId> stranger_on(const std::string& server) const { return strangers_.job_on(server); }
 

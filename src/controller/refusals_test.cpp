@@ -121,11 +121,7 @@ TEST_F(RefusalsTest, output_that_is_no_base64_or_is_not_there) {
 
 TEST_F(RefusalsTest, a_frozen_job_that_is_about_to_go_on_is_not_frozen_again_yet) {
   hello();
-  Logic::Submission submission;
-  submission.spec.command = "true", submission.spec.workdir = "/", submission.spec.gpus = {1, 1};
-  submission.spec.freeze = true, submission.spec.on_partition = "stop";
-  logic->submit(std::move(submission), now, [](const Result<JobId>&) {});
-  settle();
+  submit_freezable("stop");
   tell(report(1, 1, "running"));
   const auto ask = [&](const char* verb) {
     std::string code = "ok";

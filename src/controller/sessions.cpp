@@ -57,16 +57,14 @@ Status Sessions::admit(const wire::Hello& hello, Instant now) const {
       .hint("schedulearn servers lost " + hello.server + "   when those jobs are certainly gone");
 }
 
-// Under another name its attempts would count as strangers, and be stopped.
+// Under another name its attempts would count as strangers, and be stopped. Whose data folder was copied before it held
+// any, such as that of a virtual machine, is welcome.
 Status Sessions::check_renamed(const wire::Hello& hello) const {
-  for (const auto& [name, agent] : agents_.all()) {
-    if (name == hello.server || agent.agent_id.empty() || agent.agent_id != hello.agent_id) continue;
-    if (const auto job = job_on(name))
-      return conflict("server-renamed",
-                      fmt::format("this is the agent of {0}, where job {1} may still run; start it with --name {0}",
-                                  name, job->value));
-  }
-  return {};
+  const store::PlacementRow* held = reconciler_.held_for_another(hello);
+  if (!held) return {};
+  return conflict("server-renamed",
+                  fmt::format("it holds job {0}, which was started on server {1}; start it with --name {1}",
+                              held->job_id, held->server));
 }
 
 // A controller that was started with the wrong data directory is another cluster, and would stop every job. So it takes

@@ -74,11 +74,7 @@ TEST_F(StoppingTest, what_can_resume_goes_back_to_the_queue_and_the_rest_is_canc
 // It would save its model for nobody: whoever freezes it expects no end, so that would be taken for its own.
 TEST_F(StoppingTest, a_job_that_is_being_frozen_is_not_asked_to_end) {
   hello();
-  Logic::Submission submission;
-  submission.spec.command = "true", submission.spec.workdir = "/", submission.spec.gpus = {1, 1};
-  submission.spec.freeze = true;
-  logic->submit(std::move(submission), now, [](const Result<JobId>&) {});
-  settle();
+  submit_freezable();
   run(1);
   logic->intervene(JobId(1), {.verb = "suspend"}, "mei", now, [](const Result<JobId>&) {});
   settle();

@@ -98,8 +98,8 @@ Instant expected_end(const View& view, const Job& job, const ReservationSettings
     const std::int64_t extensions = overrun.us / settings.overrun_grace.us + 1;
     return end + settings.overrun_grace * extensions;
   }
-  const Duration beyond_count = Duration::infinite() / (16 * settings.overrun_factor);
-  if (overrun > beyond_count) return Instant::never();
+  const Duration countable = Duration::infinite() / (16 * settings.overrun_factor);  // longer than any clock has run
+  if (overrun > countable) return Instant::never();
   Duration extension = settings.overrun_grace;  // all of them together
   while (extension <= overrun) extension = extension * settings.overrun_factor + settings.overrun_grace;
   return end + extension;
