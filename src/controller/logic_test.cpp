@@ -270,6 +270,19 @@ TEST_F(LogicTest, an_agent_whose_data_folder_was_copied_may_join_beside_the_firs
   EXPECT_TRUE(world.all<wire::StopAttempt>().empty());
 }
 
+TEST_F(LogicTest, an_agent_whose_server_was_declared_lost_may_take_another_name) {
+  hello();
+  submit(1);
+  settle();
+  tell(report(1, 1, "running"));
+  logic->on_agent_closed(1, now);
+  logic->declare_lost("s", "mei", now, [](const Status&) {});
+  settle();
+  hello({report(1, 1, "running")}, 2, "a", "renamed");
+  EXPECT_TRUE(world.all<wire::Refused>().empty());
+  EXPECT_EQ(world.all<wire::StopAttempt>().size(), 1u) << "it was given up";
+}
+
 TEST_F(LogicTest, an_agent_that_has_the_end_of_a_job_to_tell_keeps_its_name) {
   hello();
   submit(1);
