@@ -4,7 +4,7 @@ import sys
 import unittest
 
 from browser import Browser
-from web_page_test import reason_to_skip
+from page import reason_to_skip
 
 PAGE = """<main><button id=above>Delete</button><br><button id=meant>Save</button><label><input id=box type=checkbox> wrap</label><a id=link href="#">There</a><input id=name></main>
 <script>window.pressed = []; document.querySelectorAll('button, a').forEach(e => e.onclick = () => pressed.push(e.id))</script>"""

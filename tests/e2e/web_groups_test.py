@@ -6,7 +6,7 @@ import sys
 import unittest
 
 from lab import until
-from web_page_test import PageTest, reason_to_skip
+from page import PageTest, reason_to_skip
 
 ROWS = "[...document.querySelectorAll('tbody tr td.id')].map(e => Number(e.innerText))"
 

@@ -8,7 +8,7 @@ import sys
 import unittest
 
 from lab import measured, until
-from web_page_test import PageTest, reason_to_skip
+from page import PageTest, reason_to_skip
 
 JOBS = 100_000
 LINES = 1_000_000

@@ -10,7 +10,7 @@ import unittest
 from browser import Browser
 from lab import Lab, until
 from web_large_test import add_ended_jobs
-from web_page_test import DOUBLE, LOOP, LOSSES, TOOLS, reason_to_skip
+from page import DOUBLE, LOOP, LOSSES, TOOLS, reason_to_skip
 
 # What axe finds, by theme: a page in the dark is the same page in other colours.
 SCAN = "axe.run(document, {resultTypes: ['violations'], OPTIONS}).then(r => r.violations.map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.target + ' ' + (n.any[0]?.message ?? '')).join(' | ')))"

@@ -5,7 +5,7 @@ import sys
 import unittest
 
 from lab import until
-from web_page_test import DOUBLE, PageTest, reason_to_skip
+from page import DOUBLE, PageTest, reason_to_skip
 
 
 class OverviewTest(PageTest):

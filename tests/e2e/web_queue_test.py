@@ -4,7 +4,7 @@ import sys
 import unittest
 
 from lab import until
-from web_page_test import PageTest, reason_to_skip
+from page import PageTest, reason_to_skip
 
 
 class QueueTest(PageTest):

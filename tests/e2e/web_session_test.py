@@ -12,7 +12,7 @@ import urllib.parse
 
 from browser import Browser
 from lab import PROGRAM, Lab, until
-from web_page_test import reason_to_skip
+from page import reason_to_skip
 
 SECRET = "a secret of this test, long enough"
 

@@ -6,7 +6,7 @@ import unittest
 
 from lab import until
 from web_looks_test import AXE, SIMULATION, TOOLS, at_all_widths
-from web_page_test import PageTest, reason_to_skip
+from page import PageTest, reason_to_skip
 
 # Job 1 has failed, job 2 runs, job 3 waits.
 PAGES = {"overview": "", "jobs": "jobs", "queue": "jobs?tab=queue", "waits": "jobs/3?tab=spec", "measurements": "jobs/2?tab=measurements", "timeline": "jobs/2?tab=timeline", "usage": "jobs/2?tab=usage", "files": "jobs/1?tab=files",

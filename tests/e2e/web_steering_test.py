@@ -7,7 +7,7 @@ import threading
 import unittest
 
 from lab import until
-from web_page_test import PageTest, reason_to_skip
+from page import PageTest, reason_to_skip
 
 
 class WhatIfTest(PageTest):

@@ -6,7 +6,7 @@ import unittest
 from browser import Browser
 from lab import Lab
 from web_looks_test import busy_lab
-from web_page_test import reason_to_skip
+from page import reason_to_skip
 
 TABS = 70  # elements per page that are reached with the keyboard
 # Of the element with the focus: whether it, or a part of it, is in the window and nothing lies over it.
