@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "base/result.h"
+
 namespace sl::cli {
 
 std::string variable(const char* name);  // of the environment; empty: it is not set

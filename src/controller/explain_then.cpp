@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "controller/explain.h"
+#include "controller/views.h"
 #include "model/job.h"
 #include "wire/job_spec.h"
 #include "wire/json.h"

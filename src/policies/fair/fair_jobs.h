@@ -14,6 +14,7 @@
 #include "policies/fair/max_min_fractions.h"
 #include "policies/fair/served_jobs.h"
 #include "policy/ordered_jobs.h"
+#include "policy/placer.h"
 #include "policy/policy.h"
 
 namespace sl {
