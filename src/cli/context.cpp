@@ -26,6 +26,7 @@ net::ClientRequest Context::request(const std::string& method, const std::string
   request.body = body;
   request.socket = socket;
   request.timeout = Duration::seconds(timeout_s);
+  request.is_given_up = is_given_up;
   if (!user.empty()) request.headers.emplace_back("X-Schedulearn-User", user);
   if (!body.empty()) request.headers.emplace_back("Content-Type", "application/json");
   if (!token.empty()) request.headers.emplace_back("Authorization", "Bearer " + token);

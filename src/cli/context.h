@@ -27,6 +27,7 @@ struct Context {
   json::object defaults;  // keys of a job file, of jobs that do not say otherwise (config.h)
   std::string user;       // whom requests name as their sender; empty: nobody
   double timeout_s = 30;
+  std::function<bool()> is_given_up = {};  // asked while requests wait for their answers
   bool as_json = false;
   std::vector<std::string> json_fields;  // --json=id,state
   bool plain = false;

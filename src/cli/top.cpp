@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -35,7 +36,10 @@ std::string time_of_day() {
 // Asks the controller once a second, so that the screen never waits for it.
 class Looker {
  public:
-  explicit Looker(const Context& context) : context_(context), thread_([this] { run(); }) {}
+  explicit Looker(const Context& context) : context_(context) {
+    context_.is_given_up = [this] { return is_ending_.load(); };
+    thread_ = std::thread([this] { run(); });
+  }
   ~Looker() {
     {
       const std::lock_guard lock(mutex_);
@@ -93,7 +97,8 @@ class Looker {
   std::mutex mutex_;
   std::condition_variable changed_;
   TopData data_;
-  bool is_ending_ = false, is_wanted_ = false;
+  std::atomic<bool> is_ending_ = false;
+  bool is_wanted_ = false;
   std::thread thread_;
 };
 

@@ -1,6 +1,7 @@
 #include "trace/text_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -13,6 +14,7 @@
 #include <memory>
 
 #include "base/check.h"
+#include "base/shell_words.h"
 
 namespace sl::trace {
 namespace {
@@ -67,6 +69,27 @@ Error damaged(const std::string& how) { return invalid("trace-damaged", "the com
 
 bool is_gzip(std::string_view bytes) { return bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b'; }
 
+// What else a trace may have been compressed with, by how such files begin.
+struct Compression {
+  std::string_view begin, after_4_bytes;
+  const char *name, *unpack;
+};
+constexpr Compression unread[] = {{"\xFD\x37zXZ", "", "xz", "xz -dc"},
+                                  {"BZh", "1AY&SY", "bzip2", "bzip2 -dc"},
+                                  {"\x28\xB5\x2F\xFD", "", "zstd", "zstd -dc"},
+                                  {"PK\x03\x04", "", "zip", "unzip -p"}};
+
+Status check_compression(std::string_view bytes, const std::string& path) {
+  for (const auto& [begin, after_4_bytes, name, unpack] : unread) {
+    if (!bytes.starts_with(begin) || !bytes.substr(std::min<std::size_t>(4, bytes.size())).starts_with(after_4_bytes))
+      continue;
+    const std::string unpacked = std::filesystem::path(path).replace_extension().string();
+    return invalid("trace-compression", fmt::format("the trace is compressed with {}, and only gzip is read", name))
+        .hint(fmt::format("{} {} | gzip > {}", unpack, shell_word(path), shell_word(unpacked + ".gz")));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::string> inflate_text(std::string_view compressed, std::size_t most) {
@@ -115,7 +138,10 @@ Result<std::string> read_text(const std::string& path, std::size_t most) {
   if (Status read = read_all(file.fd, static_cast<std::size_t>(std::max<off_t>(about.st_size, 0)), most, bytes);
       !read.ok())
     return Error(read.error()).note("in " + path);
-  if (!is_gzip(bytes)) return bytes;
+  if (!is_gzip(bytes)) {
+    const Status readable = check_compression(bytes, path);
+    return readable.ok() ? Result<std::string>(std::move(bytes)) : readable.error();
+  }
   Result<std::string> text = inflate_text(bytes, most);
   if (!text.ok()) return Error(text.error()).note("in " + path);
   return text;

@@ -401,6 +401,24 @@ TEST(Gzip, is_unpacked_up_to_a_limit) {
   EXPECT_EQ(refused.error().message, "the trace has more than 2 MiB of text");
 }
 
+TEST(Gzip, is_all_that_is_read_and_what_to_do_is_said) {
+  const std::string folder = testing::TempDir();
+  for (const auto& [name, begin, unpack] : {std::tuple("a.csv.xz", "\xFD\x37zXZ", "xz -dc "),
+                                            {"a.csv.bz2", "BZh91AY&SY", "bzip2 -dc "},
+                                            {"a.csv.zst", "\x28\xB5\x2F\xFD", "zstd -dc "},
+                                            {"a.csv.zip", "PK\x03\x04", "unzip -p "}}) {
+    ASSERT_TRUE(write_text(folder + name, begin).ok());
+    const auto refused = read_text(folder + name);
+    ASSERT_FALSE(refused.ok()) << name;
+    EXPECT_EQ(refused.error().code, "trace-compression");
+    EXPECT_EQ(refused.error().hints.front(), unpack + folder + name + " | gzip > " + folder + "a.csv.gz");
+  }
+  for (const char* text : {"BZh,b\n", "BZh", "PK"}) {
+    ASSERT_TRUE(write_text(folder + "a.csv", text).ok());
+    EXPECT_EQ(*read_text(folder + "a.csv"), text);
+  }
+}
+
 TEST(Gzip, that_is_cut_off_anywhere_is_an_error) {
   const std::string whole = gzip(header + "a,0,1,5\nb,0,1,5\n");
   for (std::size_t length = 2; length < whole.size(); ++length)

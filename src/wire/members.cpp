@@ -101,6 +101,17 @@ bool is_key(const std::string& name) {
          std::ranges::all_of(name, is_word) && name != "index";
 }
 
+// "0-99%4" is what Slurm takes.
+Error bad_array(const std::string& numbers) {
+  Error error =
+      invalid("bad-array", "the numbers of an array are whole, ascending and not negative; not \"" + numbers + "\"")
+          .at("/array");
+  const std::size_t percent = numbers.find('%');
+  if (percent == std::string::npos) return std::move(error).hint("--array 0-99").hint("--array 1,5,7-9");
+  return std::move(error).hint("--array " + numbers.substr(0, percent) + " --max-running " +
+                               numbers.substr(percent + 1));
+}
+
 }  // namespace
 
 std::int64_t member_count(const JobSpec& spec) {
@@ -152,12 +163,7 @@ void read_members(Keys& keys, JobSpec& into) {
 Status validate_members(const JobSpec& spec) {
   if (spec.array) {
     const auto numbers = NumberRanges::parse(*spec.array);
-    if (!numbers || numbers->empty())
-      return invalid("bad-array",
-                     "the numbers of an array are whole, ascending and not negative; not \"" + *spec.array + "\"")
-          .hint("--array 0-99")
-          .hint("--array 1,5,7-9")
-          .at("/array");
+    if (!numbers || numbers->empty()) return bad_array(*spec.array);
   }
   for (const auto& [key, values] : spec.matrix) {
     if (!is_key(key))

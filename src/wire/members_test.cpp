@@ -61,6 +61,12 @@ TEST(Members, an_array_beside_a_matrix_chooses_combinations) {
   EXPECT_EQ(outside.error().code, "bad-array");
 }
 
+TEST(Members, an_array_as_slurm_writes_it_is_told_how_it_is_written_here) {
+  const auto refused = parse_job_toml("command = 'x'\narray = \"0-9%4\"\n", "/");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().hints.front(), "--array 0-9 --max-running 4");
+}
+
 TEST(Members, a_name_without_a_number_gets_one) {
   const JobSpec group = group_of("command = \"x\"\nname = \"sweep\"\narray = \"0-9\"\n");
   EXPECT_EQ(member_spec(group, 1, 7).name, "sweep-7");

@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import termios
@@ -69,6 +70,15 @@ class TopTest(LabTest):
         self.assertEqual(termios.tcgetattr(terminal.theirs), terminal.before)
         terminal.read()
         self.assertIn("\x1b[?1049l", terminal.said, "it has left the screen")
+
+    def test_it_is_left_at_once_while_the_controller_does_not_answer(self):
+        terminal = self.open()
+        terminal.shows("q quit")
+        self.lab.controller.send_signal(signal.SIGSTOP)
+        self.addCleanup(self.lab.controller.send_signal, signal.SIGCONT)
+        time.sleep(1.5)  # it asks once a second
+        terminal.press("q")
+        self.assertEqual(terminal.process.wait(5), 0)
 
     def test_keys_act_on_the_chosen_job(self):
         first, second = self.lab.submit("sleep 86.5123", name="alpha"), self.lab.submit("echo output-of-beta; sleep 86.5124", name="beta")
