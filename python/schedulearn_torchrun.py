@@ -78,7 +78,7 @@ class _Resizing:
         os.environ |= {"CUDA_VISIBLE_DEVICES": request.visible_devices, "SCHEDULEARN_NUM_GPUS": str(request.gpus),
                        "SCHEDULEARN_GPUS_PER_SERVER": str(request.gpus), "SCHEDULEARN_RESUME": "1"}
         sys.argv[sys.argv.index("--nproc_per_node") + 1] = str(request.gpus)
-        sys.argv[sys.argv.index("--master_port") + 1] = str(_free_port())
+        _take_free_port()
         return True
 
 
@@ -91,10 +91,11 @@ def _children():
     return found
 
 
-def _free_port():
+def _take_free_port():
+    """The trainings meet at a port that is free now: importing PyTorch has taken a second, in which another may have taken what was free before."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+        sys.argv[sys.argv.index("--master_port") + 1] = str(one.getsockname()[1])
 
 
 def main():
@@ -102,6 +103,8 @@ def main():
     multiprocessing._terminate_process_handler = _wait_for_the_trainings
     multiprocessing.log.setLevel(logging.CRITICAL)  # it calls every end but 0 an error; _end_like tells the real ones
     resizing = _Resizing()
+    if sys.argv[sys.argv.index("--nnodes") + 1] == "1":
+        _take_free_port()
     while True:
         failed = None
         try:

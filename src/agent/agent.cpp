@@ -370,6 +370,7 @@ bool LiveAgent::on_end(const LauncherState& end) {
   const std::int64_t job_id = at->second.report.incarnation.job;
   if (const auto progress = files_.progress(end.key, at->second.report, true)) send(*progress);
   files_.note_output(end.key, at->second.report, true);
+  files_.bound(end.key);  // what it wrote last, too
   auto measure = files_.on_end(end.key, job_id, logic_.runs_another(job_id, end.key));
   return measure && measures_.hold(end, std::move(measure), boot_now());
 }

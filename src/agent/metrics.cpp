@@ -63,8 +63,8 @@ bool MetricsReader::add(std::string_view line, std::int64_t now_us) {
   const boost::json::object& said = value->get_object();
   const auto epoch = number_at(said, "epoch"), step = number_at(said, "step");
   const auto loss = number_at(said, "loss"), accuracy = number_at(said, "accuracy");
-  const bool has_diverged = is_not_finite_at(said, "loss");
-  if (!epoch && !step && !loss && !accuracy && !has_diverged) return false;
+  const bool has_diverged = is_not_finite_at(said, "loss"), has_no_accuracy = is_not_finite_at(said, "accuracy");
+  if (!epoch && !step && !loss && !accuracy && !has_diverged && !has_no_accuracy) return false;
   const std::int64_t at_us = time_of(said, now_us);
   if (const auto epochs = number_at(said, "epochs")) latest_.epochs = epochs;
   if (const auto steps = number_at(said, "steps")) latest_.steps = steps;
@@ -75,7 +75,7 @@ bool MetricsReader::add(std::string_view line, std::int64_t now_us) {
     if ((loss || has_diverged) && *epoch >= 1 && *epoch == std::floor(*epoch)) latest_.epoch_loss = loss;
   }
   if (loss || has_diverged) latest_.loss = loss, latest_.loss_is_not_finite = has_diverged;
-  if (accuracy) latest_.accuracy = accuracy;
+  if (accuracy || has_no_accuracy) latest_.accuracy = accuracy;
   latest_.at_us = now_us;
   is_new_ = has_reported_ = true;
   return true;

@@ -269,6 +269,16 @@ std::string limits_text(const Context& context, const json::value& job) {
   return text;
 }
 
+// Of a job on several servers each part has its own.
+void show_other_outputs(const Context& context, const json::value& placement, std::int64_t id) {
+  constexpr std::size_t most = 3;
+  const std::size_t parts = placement.is_array() ? placement.get_array().size() : 0;
+  for (std::size_t rank = 1; rank < std::min(parts, most + 1); ++rank)
+    std::printf("  %s --rank %zu   of its part on %s\n", context.next_command("logs", id).c_str(), rank,
+                visible_name(text_at(placement.get_array()[rank], "server")).c_str());
+  if (parts > most + 1) std::printf("  … and up to --rank %zu\n", parts - 1);
+}
+
 void show(const Context& context, const json::value& job) {
   const json::value& spec = value_at(job, "spec");
   std::printf("Job %lld %s  %s\n\n", static_cast<long long>(number_at(job, "id")), name_text(job).c_str(),
@@ -347,10 +357,10 @@ void show(const Context& context, const json::value& job) {
   const bool has_output = value_at(job, "started_at").is_string() && !is_group,
              is_over = value_at(job, "finished_at").is_string();
   if (is_group) std::printf("\n");
-  if ((has_output || !is_over) && !is_group)
-    std::printf(
-        "\n  %s\n",
-        context.next_command(has_output ? "logs" : "why", static_cast<std::int64_t>(number_at(job, "id"))).c_str());
+  if (is_group || (is_over && !has_output)) return;
+  const auto id = static_cast<std::int64_t>(number_at(job, "id"));
+  std::printf("\n  %s\n", context.next_command(has_output ? "logs" : "why", id).c_str());
+  if (has_output) show_other_outputs(context, value_at(job, "placement"), id);
 }
 
 // "8 CPUs, 4.0 GiB", of a job without GPUs; memory only if it asks for some.
@@ -477,9 +487,10 @@ int why(const Context& context, const std::string& selector, const std::string& 
   }
   const auto ids = select_jobs(context, {selector});
   if (!ids.ok()) return fail(ids.error());
-  const Result<json::value> explain = context.get(fmt::format("/api/v1/jobs/{}/explain{}", ids->front(), moment));
+  Result<json::value> explain = context.get(fmt::format("/api/v1/jobs/{}/explain{}", ids->front(), moment));
   if (!explain.ok()) return fail(explain.error());
   if (context.is_for_programs()) return context.print_for_programs(*explain), 0;
+  *explain = visible_document(std::move(*explain));
   const std::string verdict = text_at(*explain, "verdict");
   const json::value& reasons = value_at(*explain, "reasons");
   const std::string code =

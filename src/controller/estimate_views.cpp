@@ -32,8 +32,8 @@ std::string runs_text(std::size_t runs) { return fmt::format("{} finished run{}"
 
 std::string basis_text(const Basis& basis) {
   switch (basis.kind) {
-    case BasisKind::none:
-      return "nothing";
+    case BasisKind::none:  // it is being stopped
+      return "how long stopping usually takes";
     case BasisKind::progress:
       return "the progress that it reports";
     case BasisKind::alike:

@@ -33,6 +33,7 @@ const store::PolicyRow* policy_at(const Logic& logic, Instant at) {
 
 // The rule by which the policy placed the job.
 std::string placement_text(const Logic& logic, const Job& job) {
+  if (job.migrations + job.resizes > 0) return "";  // where it was moved may be its user's choice
   if (!job.request.needs_gpus()) return ", of those with room for it the server with the fewest free GPUs";
   const store::PolicyRow* policy = policy_at(logic, placed_at(job));
   if (!policy) return "";
@@ -41,10 +42,12 @@ std::string placement_text(const Logic& logic, const Job& job) {
   if (!entry) return "";
   const char* or_else = entry->info.preemptive ? ", or where jobs that rank lower made room" : "";
   // What follows a semicolon concerns jobs that share their GPUs.
-  const bool is_apart = job.allocation.parts().size() > 1 && entry->info.placement == PolicyInfo().placement;
-  const std::string_view rule =
-      is_apart ? "as few servers as had room for it" : std::string_view(entry->info.placement);
-  const std::string_view placement = job.request.shareable ? rule : rule.substr(0, rule.find(';'));
+  const std::string_view rule = entry->info.placement;
+  const bool is_usual = rule.substr(0, rule.find(';')) == PolicyInfo().placement;
+  const bool is_apart = job.allocation.parts().size() > 1 && is_usual;
+  const std::string_view placement = is_apart                ? "as few servers as had room for it"
+                                     : job.request.shareable ? rule
+                                                             : rule.substr(0, rule.find(';'));
   return fmt::format(", {}{} (policy {})", placement, or_else, policy->name);
 }
 
@@ -308,7 +311,9 @@ std::string frozen_jobs_text(const Core& core) {
 }
 
 // Of a job that no server can run now; one that is not here could.
-std::string away_text(const Core& core, const Job& job, int gpus) {
+std::string away_text(const Logic& logic, const Job& job, int gpus) {
+  const Core& core = logic.core();
+  if (logic.is_stopping()) return "until schedulearn is started again: it is being stopped";
   if (is_frozen(job))
     return fmt::format("until {}: it was frozen there and cannot continue elsewhere",
                        any_back(core, {job.last_server}));
@@ -480,7 +485,7 @@ std::string reason_text(const Logic& logic, const Job& asked, ReasonCode reason,
   const std::string line = place_text(position, first);
   if (is_frozen(job) && !logic.core().ledger().all_free(*job.frozen_on) && reason != ReasonCode::held)
     return logic.core().servers()[job.last_server].state != ServerState::up
-               ? line + away_text(logic.core(), job, gpus)
+               ? line + away_text(logic, job, gpus)
                : line + "it was frozen, and goes on when the GPUs that it had are free again";
   if (is_frozen(job) && !job.request.needs_gpus() && reason == ReasonCode::cpu_or_memory)
     return needs + ", where it was frozen";
@@ -514,7 +519,7 @@ std::string reason_text(const Logic& logic, const Job& asked, ReasonCode reason,
       return line + "only some of its members have GPUs, and none starts before all have";
     case ReasonCode::draining:
     case ReasonCode::server_away:
-      return away_text(logic.core(), job, gpus);
+      return away_text(logic, job, gpus);
     case ReasonCode::unsatisfiable:
       return never_text(logic, job, gpus);
     case ReasonCode::quota:

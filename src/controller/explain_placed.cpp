@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "controller/explain.h"
+#include "controller/orders.h"
 
 namespace sl::controller {
 
@@ -39,6 +40,22 @@ std::string server_away(const Logic& logic, const Job& job) {
   return "";
 }
 
+// Why a job is being stopped, and for how long it may take.
+std::string stopping_text(const Logic& logic, const JobEntry& entry, const Job& job) {
+  if (entry.stopping == StopReason::none)  // it is being frozen
+    return job.cancel_requested ? "it was cancelled" : job.on_hold ? "its user suspends it" : "it is being suspended";
+  const char* const why = job.cancel_requested                       ? "it was cancelled"
+                          : entry.stopping == StopReason::time_limit ? "it has reached its time limit"
+                          : entry.stopping == StopReason::target_met ? "it has the loss that it was to reach"
+                          : job.on_hold                              ? "its user suspends it"
+                          : logic.is_stopping()                      ? "schedulearn is being stopped"
+                                                                     : "it goes back to the queue";
+  const StopReason reason = job.cancel_requested ? StopReason::cancelled : entry.stopping;
+  const double grace_s = stop_order_for(entry, reason).grace_s;
+  if (grace_s <= 0) return fmt::format("{}; its processes are killed", why);
+  return fmt::format("{}; it is killed if it has not ended {:g} s after that", why, grace_s);
+}
+
 }  // namespace
 
 std::optional<answers::Reason> awaited_by(const Logic& logic, const JobEntry& entry, const Job& job) {
@@ -46,6 +63,9 @@ std::optional<answers::Reason> awaited_by(const Logic& logic, const JobEntry& en
   if (const std::string pull = logic.images().text_of(entry); !pull.empty()) return answers::Reason{"image_pull", pull};
   if (const Checkpoints::Transfer* transfer = logic.checkpoints().find(entry))
     return answers::Reason{"checkpoint", logic.checkpoints().text_of(*transfer)};
+  const bool is_broken = entry.gang && entry.gang->is_broken();
+  if (job.state == JobState::stopping && !is_broken)
+    return answers::Reason{"stopping", stopping_text(logic, entry, job)};
   if (is_moving(job.state)) return answers::Reason{to_string(job.state), move_text(logic.core(), entry, job)};
   return std::nullopt;
 }

@@ -48,6 +48,17 @@ double number_in(const json::object& object, const char* key) {
   return value && value->is_number() ? value->to_number<double>() : 0;
 }
 
+// How fast it was when it last ran on as many GPUs: what an attempt that has just begun is likely to reach.
+std::optional<double> earlier_speed(const Core& core, JobId id) {
+  const JobIndex index = core.find(id);
+  if (!index.valid() || !core.job(index).telemetry) return std::nullopt;
+  const Job& job = core.job(index);
+  const std::vector<SpeedSample>& speeds = job.telemetry->speeds;
+  const auto last = std::find_if(speeds.rbegin(), speeds.rend(),
+                                 [&](const SpeedSample& sample) { return sample.workers == job.allocation.count(); });
+  return last == speeds.rend() ? std::nullopt : std::optional(last->steps_per_s);
+}
+
 }  // namespace
 
 forecast::RunKind kind_of(const wire::JobSpec& spec) {
@@ -106,6 +117,7 @@ void Teller::tell_jobs(Told& told, Instant now) {
     ToldProgress& progress = told.progress.emplace_back(ToldProgress{.id = id, .progress_json = row.progress_json});
     if (!entry.measured) return;
     progress.per_s = entry.measured->meter.per_s();
+    if (!progress.per_s) progress.per_s = earlier_speed(logic_.core(), id);
     progress.unit = entry.measured->unit;
     progress.steps_per_epoch = entry.measured->steps_per_epoch;
   });

@@ -20,7 +20,7 @@ std::vector<int> indexes_of(GpuSet gpus) {
   return indexes;
 }
 
-wire::StopAttempt stop_order_for(JobEntry& entry, StopReason reason) {
+wire::StopAttempt stop_order_for(const JobEntry& entry, StopReason reason) {
   wire::StopAttempt order;
   order.incarnation = incarnation_of(*latest_placement(entry));
   order.reason = stop_reason_text(reason);

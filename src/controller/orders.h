@@ -15,7 +15,7 @@ std::vector<int> indexes_of(GpuSet gpus);
 
 // The order that stops the job's current attempt. Preempted, it may save its state; otherwise it has 30 s to end, unless
 // its user wants it ended at once.
-wire::StopAttempt stop_order_for(JobEntry& entry, StopReason reason);
+wire::StopAttempt stop_order_for(const JobEntry& entry, StopReason reason);
 
 // Whether the job would go over from some GPUs to others by its own means, without being stopped, and whether it does.
 bool can_resize_in_place(const JobEntry& entry, const Allocation& from, const Allocation& to);

@@ -90,9 +90,10 @@ void ProgressReports::on_progress(const std::string& server, const wire::Progres
   if (!placement || placement->server != server || incarnation_of(*placement) != progress.incarnation) return;
   const JobIndex index = core_.find(id);
   entry->row.progress_json = progress_json(progress);
-  if (!index.valid()) return recorder_.write_job(entry->row);  // the last line arrived after the end
+  const bool has_ended = !index.valid() || is_finished(core_.job(index).state);
+  const bool has_gone_on = !has_ended && core_.job(index).attempt != progress.incarnation.attempt;
+  if (has_ended || has_gone_on) return recorder_.write_job(entry->row);  // its last line has arrived after its end
   const Job& job = core_.job(index);
-  if (job.attempt != progress.incarnation.attempt) return recorder_.write_job(entry->row);  // its next one has begun
   AttemptProgressed event{id, progress.incarnation.attempt};
   const int epoch = static_cast<int>(std::clamp(progress.epoch.value_or(0), 0.0, epochs_max));
   if (progress.epoch_loss && epoch > 0 && std::exchange(entry->measuring().epoch_told, epoch) != epoch) {

@@ -85,6 +85,18 @@ TEST_F(TrainingTest, ten_thousand_reports_in_a_second_are_no_events_rows_or_wake
   EXPECT_NE(logic->book().find(JobId(1))->row.progress_json.find("\"step\":1E4"), std::string::npos);
 }
 
+TEST_F(TrainingTest, its_last_progress_is_kept_although_its_end_was_told_first) {
+  start();
+  wire::Progress last = step(200);
+  last.incarnation = report(1, 1, "").incarnation;
+  logic->on_agent_message(1, wire::AttemptChanged{++reports, report(1, 1, "exited", 0)}, now);
+  logic->turn(now);
+  logic->on_agent_message(1, last, now);
+  settle();
+  restart();
+  EXPECT_NE(logic->book().find(JobId(1))->row.progress_json.find("\"step\":2E2"), std::string::npos);
+}
+
 TEST_F(TrainingTest, that_its_loss_is_not_finite_is_an_event_once_an_attempt_and_no_loss_of_an_epoch) {
   start();
   progress(1'010, epoch(1, 3));
@@ -176,7 +188,7 @@ TEST_F(TrainingTest, a_job_takes_from_the_profile_of_its_family_what_it_does_not
   profile.epochs = 10, profile.steps_per_epoch = 100, profile.model_bytes = 7, profile.restart_s = 3;
   profile.speeds = {{1, 1, "", 0, 10, {}, {}}, {2, 1, "", 0, 15, {}, {}}};
   std::string said;
-  logic->put_profile(profile, now, [&](const Status& s) { said = s.ok() ? "ok" : s.error().code; });
+  logic->put_profile(profile, "mei", now, [&](const Status& s) { said = s.ok() ? "ok" : s.error().code; });
   EXPECT_EQ(said, "") << "not durable yet";
   settle();
   EXPECT_EQ(said, "ok");
@@ -192,10 +204,10 @@ TEST_F(TrainingTest, a_job_takes_from_the_profile_of_its_family_what_it_does_not
   EXPECT_EQ(request.model->restart_cost, Duration::whole_seconds(3));
   EXPECT_DOUBLE_EQ(request.model->speed_curve.speed_on(2), 1.5);
   EXPECT_EQ(request.estimate, Duration::whole_seconds(200)) << "30 epochs of 100 steps at 15 per second";
-  logic->remove_profile("cnn", now, [&](const Status& s) { said = s.ok() ? "gone" : s.error().code; });
+  logic->remove_profile("cnn", "mei", now, [&](const Status& s) { said = s.ok() ? "gone" : s.error().code; });
   settle();
   EXPECT_EQ(said, "gone");
-  logic->remove_profile("cnn", now, [&](const Status& s) { said = s.error().code; });
+  logic->remove_profile("cnn", "mei", now, [&](const Status& s) { said = s.error().code; });
   EXPECT_EQ(said, "profile-not-found");
 }
 

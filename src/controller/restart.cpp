@@ -120,7 +120,14 @@ void Restart::note_interrupted_move(JobEntry& entry, Instant now) {
   if (!was || !is_moving(*was)) return;
   entry.stopping = StopReason::preempted;
   entry.row.extra_json = stop_reason_text(entry.stopping);
+  const bool resizes = *was == JobState::resizing;
   note_change(entry, entry.row.extra_json, now);
+  recorder_.write_event(
+      {.at_us = now.us,
+       .kind = "job.move_abandoned",
+       .job_id = entry.row.id,
+       .text = fmt::format("the controller ended while the job {}: it stops, and waits for GPUs again",
+                           resizes ? "changed its number of GPUs" : "moved")});
 }
 
 // The core's state of the job is not that of its row: the row follows.

@@ -30,6 +30,7 @@ class Stopping {
   void drain(Instant now);
   // After each decision.
   void look();
+  bool has_begun() const { return is_stopping_; }
 
  private:
   bool must_end(const Job& job) const;

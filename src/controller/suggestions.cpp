@@ -78,6 +78,9 @@ void measure_against(const forecast::JobForecast& shown, Instant now, Remedy& re
   if (remedy.start && remedy.start_before)
     refer(shown.start, *remedy.start_before, starts_now ? nullptr : &*remedy.start);
   refer(shown.finish, remedy.finish_before, starts_now ? nullptr : &remedy.finish);
+  if (!remedy.start) return;  // the two rest on different futures, but nothing ends before it starts
+  remedy.finish = {std::max(remedy.finish.p10, remedy.start->p10), std::max(remedy.finish.p50, remedy.start->p50),
+                   std::max(remedy.finish.p90, remedy.start->p90)};
 }
 
 answers::Suggestion view_of(const Remedy& remedy, const Told& told, JobId job) {
@@ -112,6 +115,7 @@ Suggestions tried(Forecasts& forecasts, Told& told, const forecast::JobForecast&
   settings.stop = [&] { return forecasts.is_ending() || forecasts.now() >= until; };
   for (Remedy& remedy : forecast::remedies(told.present, prospects, at, settings)) {
     measure_against(shown, told.present.now, remedy);
+    if (remedy.finish.p50 >= remedy.finish_before.p50) continue;
     suggestions.items.push_back(view_of(remedy, told, shown.job));
   }
   if (suggestions.items.empty() && forecasts.now() >= until) suggestions.note = no_time;

@@ -143,6 +143,7 @@ TEST_F(Interruptions, a_moving_job_that_is_cancelled_is_not_started_by_the_last_
   const std::size_t sent = cluster.sent.size();
   cluster.feed(AttemptReleased{JobId(2), 1});
   EXPECT_EQ(cluster.sent.size(), sent);
+  EXPECT_EQ(cluster.job(1).migrations, 0) << "it has not moved";
   cluster.feed(AttemptExited{JobId(1), 1, {FailureKind::signal, 0, 15}});
   EXPECT_EQ(cluster.core.ledger().gpus_in_use(), 0);
 }

@@ -261,7 +261,6 @@ void Lifecycle::start(JobIndex index, const Allocation& gpus, bool shared) {
 void Lifecycle::move(JobIndex index, const Allocation& gpus, bool resize) {
   Job& job = jobs_[index];
   set_state(index, resize ? JobState::resizing : JobState::migrating);
-  ++(resize ? job.resizes : job.migrations);
   job.target = gpus;
   job.placed = snapshot_.now;
   const Allocation more = difference(gpus, job.allocation);
@@ -413,6 +412,7 @@ void Lifecycle::settle_on_target(JobIndex index) {
   release(index, left, {});
   // One without GPUs leaves room all the same.
   if (!job.request.needs_gpus() && is_room_for_others(index)) policy_.wake(Trigger::ending);
+  ++(target.count() == job.allocation.count() ? job.migrations : job.resizes);
   job.allocation = target;
   job.target.clear();
 }

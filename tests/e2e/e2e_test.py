@@ -101,6 +101,12 @@ class JobTest(LabTest):
         self.assertLess(used, 20_000_000)
         self.assertIn("dropped here", self.lab.cli("logs", "-f", job).stderr)
 
+    def test_output_over_its_limit_that_comes_at_once_loses_its_middle_too(self):
+        job = self.lab.submit("head -c 300000000 /dev/zero | tr '\\0' x | fold -w 100", output_limit="4MiB")
+        self.assertEqual(self.lab.finished(job, 120)["state"], "succeeded")
+        output = next(self.lab.folder.glob(f"agent/attempts/{job}.1.*/output"))
+        until(lambda: output.stat().st_blocks * 512 < 8_000_000, what="no more of the output than its limit, and what is kept of its beginning")
+
     def test_torchrun_starts_as_many_processes_as_gpus(self):
         script = self.lab.folder / "ranks.py"
         script.write_text("import os, sys\nsys.stdout.write(f\"rank {os.environ['RANK']} of {os.environ['WORLD_SIZE']}\\n\")\n")
