@@ -6,6 +6,7 @@
 
 #include "agent/clocks.h"
 #include "wire/error.h"
+#include "wire/visible.h"
 
 namespace sl::agent {
 namespace {
@@ -46,7 +47,7 @@ void ControllerSession::connect() {
   result.on_refused = [this, alive = std::weak_ptr(alive_)](int status, const std::string& body) {
     if (alive.expired()) return;
     const Error error = wire::error_from_problem(status, body);
-    say("the controller refuses this agent: " + error.message + " [" + error.code + "]");
+    say("the controller refuses this agent: " + wire::visible_name(error.message + " [" + error.code + "]"));
     retry();
   };
   net::Headers headers;
@@ -80,7 +81,7 @@ void ControllerSession::on_text(const std::string& text) {
   if (!message.ok()) return;  // from a newer controller: nothing we can do
   if (std::holds_alternative<wire::Welcome>(*message)) welcomed_ = boot_now(), said_.clear();
   if (const auto* refused = std::get_if<wire::Refused>(&*message))
-    say("refused by the controller: " + refused->message);
+    say("refused by the controller: " + wire::visible_name(refused->message));
   events_.on_message(*message);
 }
 

@@ -61,7 +61,8 @@ void Doctor::look_at_controller(const Context& context) {
     add("ok", "you", fmt::format("are {} ({}) to it", text_at(*self, "user"), text_at(*self, "role")));
   const auto found = context.get("/api/v1/doctor");
   if (!found.ok()) return add("wrong", "servers", found.error().message);
-  for (const json::value& finding : value_at(*found, "items").as_array()) {
+  for (const json::value& told : value_at(*found, "items").as_array()) {
+    const json::value finding = visible_document(told);
     if (text_at(finding, "subject") != "controller")  // that it answers is said
       findings_.push_back({text_at(finding, "verdict"), text_at(finding, "subject"), text_at(finding, "text"),
                            text_at(finding, "remedy")});

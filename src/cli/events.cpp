@@ -61,11 +61,12 @@ class EventList {
   void print_items(const json::value& list) {
     Table table({"SEQ", "WHEN", "KIND", "JOB", "SERVER", "FROM", "TO", ""}, {0, 3});
     if (asked_.follow) table.widen({5, 12, 18, 4, 8, 8, 9});  // what will come is not known
-    for (const json::value& event : value_at(list, "items").as_array()) {
+    for (const json::value& told : value_at(list, "items").as_array()) {
       if (context_.as_json) {
-        context_.print_json(event);
+        context_.print_json(told);
         continue;
       }
+      const json::value event = visible_document(told);
       const json::value& job = value_at(event, "job_id");
       table.add({fmt::format("{}", number_at(event, "seq")), moment_text(context_, text_at(event, "at")),
                  text_at(event, "kind"), job.is_number() ? fmt::format("{}", job.to_number<double>()) : "–",

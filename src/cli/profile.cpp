@@ -217,7 +217,10 @@ int profile_run(const Context& context, const ProfileOptions& options) {
     if (!(file << wire::profile_text(*profile)).flush())
       return fail(denied("not-writable", "cannot write " + options.out));
   }
-  if (const Status kept = keep(context, *profile); !kept.ok()) return fail(kept.error());
+  if (const Status kept = keep(context, *profile); !kept.ok()) {
+    if (options.out.empty()) std::printf("%s\n", wire::profile_text(*profile).c_str());  // it has taken minutes
+    return fail(kept.error());
+  }
   return tell_kept(context, *profile);
 }
 
@@ -232,7 +235,7 @@ int profile_ls(const Context& context) {
   const auto list = context.get("/api/v1/profiles");
   if (!list.ok()) return fail(list.error());
   if (context.as_json) return context.print_json(*list), 0;
-  Table table({"FAMILY", "GPUS", "GPU TYPE", "STEPS/S", "SINCE", "FROM"}, {3});
+  Table table({"FAMILY", "GPUS", "GPU TYPE", "STEPS/S", "SINCE", "USER", "FROM"}, {3});
   for (const json::value& profile : value_at(*list, "items").as_array()) {
     const auto& speeds = value_at(profile, "speeds").as_array();
     std::string gpus;
@@ -242,7 +245,8 @@ int profile_ls(const Context& context) {
     }
     table.add({text_at(profile, "family"), gpus, text_at(speeds.front(), "gpu_type"),
                fmt::format("{:.4g}", number_at(speeds.front(), "steps_per_s")),
-               clock_text(context, text_at(profile, "since")), text_at(profile, "origin")});
+               clock_text(context, text_at(profile, "since")), text_at(profile, "user", "–"),
+               text_at(profile, "origin")});
   }
   if (table.empty()) {
     say_none(context, "No profiles yet.\n\n  schedulearn profile run job.toml --gpus 1,2");

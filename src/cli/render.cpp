@@ -122,11 +122,24 @@ Table::Widths Table::widths(std::size_t terminal) const {
   return widths;
 }
 
+namespace {
+
+// As it is, unless something in it would end a field or a line, as in JSON then, or command a terminal.
+std::string plain_text(const std::string& cell) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
+  const bool has_c1 = cell.find('\xC2') != std::string::npos && visible(cell) != cell;
+  if (!has_c1 && std::ranges::none_of(cell, is_control)) return cell;
+  const std::string quoted = wire::json_text(json::value(cell));
+  return visible(quoted.substr(1, quoted.size() - 2));
+}
+
+}  // namespace
+
 std::string Table::text(const Context& context) const {
   std::string result;
   if (context.plain) {
     for (const auto& row : rows_) {
-      for (std::size_t c = 0; c < row.size(); ++c) result += (c ? "\t" : "") + row[c];
+      for (std::size_t c = 0; c < row.size(); ++c) result += (c ? "\t" : "") + plain_text(row[c]);
       result += '\n';
     }
     return result;
@@ -346,6 +359,15 @@ std::string figure_text(double figure, int digits) {
   const double size = std::abs(figure), least = std::pow(10, -digits);
   const bool is_usual = figure == 0 || (size >= least && size < 1e6);
   return is_usual ? fmt::format("{:.{}f}", figure, digits) : fmt::format("{:.3g}", figure);
+}
+
+json::value visible_document(json::value document) {
+  if (document.is_string()) return json::value(visible(document.get_string()));
+  if (auto* items = document.if_array())
+    for (json::value& item : *items) item = visible_document(std::move(item));
+  if (auto* members = document.if_object())
+    for (auto& member : *members) member.value() = visible_document(std::move(member.value()));
+  return document;
 }
 
 std::string name_text(const json::value& job) { return visible(text_at(job, "name")); }

@@ -64,6 +64,9 @@ std::string cut_middle(const std::string& text, std::size_t width, std::string_v
 // line or a field is escaped.
 std::string records_text(const json::value& document);
 
+// All texts of a document that is shown to people, visible (wire/visible.h).
+json::value visible_document(json::value document);
+
 // Columns that UTF-8 text takes on a terminal: two for wide characters, none for colour codes and combining marks.
 std::size_t display_width(std::string_view text);
 

@@ -128,7 +128,9 @@ TEST(BrowserSessions, a_port_is_open_to_the_browser_that_asked_for_it_and_opens_
   Instant now{1'000'000};
   const BrowserSessions sessions(token, nobody_special, [&] { return now; });
   Admission admission("0.0.0.0", token, own_user, sessions, nobody_special);
-  const auto opened = sessions.open_port(of("mei"), "/jobs/5/proxy/board/", "10.0.0.7:4000");
+  net::Request asking;
+  asking.peer = "10.0.0.7:4000";
+  const auto opened = sessions.open_port(of("mei"), "/jobs/5/proxy/board/", asking);
   ASSERT_TRUE(opened.ok());
   EXPECT_NE(opened->cookie.find("; HttpOnly; SameSite=Strict; Path=/jobs/5/proxy/board/"), std::string::npos);
   const auto asks = [&](const std::string& target, const std::string& peer = "10.0.0.7:4001",
@@ -149,8 +151,25 @@ TEST(BrowserSessions, a_port_is_open_to_the_browser_that_asked_for_it_and_opens_
       << "a page on another port of the host";
   now = opened->expires;
   EXPECT_EQ(asks("/jobs/5/proxy/board/"), "token-required");
-  EXPECT_EQ(BrowserSessions("", nobody_special, [&] { return now; }).open_port(of("mei"), "/", "").error().code,
+  EXPECT_EQ(BrowserSessions("", nobody_special, [&] { return now; }).open_port(of("mei"), "/", asking).error().code,
             "no-sessions");
+}
+
+TEST(BrowserSessions, who_signs_out_leaves_no_port_open_and_no_other_session_ends) {
+  const Instant now{1'000'000};
+  BrowserSessions sessions(token, nobody_special, [&] { return now; });
+  const auto session = sessions.begin(of("mei")), other = sessions.begin(of("mei"));
+  net::Request page = from_browser(session->cookie, session->key), tab;
+  page.peer = tab.peer = "10.0.0.7:4000";
+  const auto opened = sessions.open_port(of("mei"), "/jobs/5/proxy/board/", page);
+  tab.headers = from_browser(opened->cookie, "").headers;
+  tab.target = "/jobs/5/proxy/board/";
+  EXPECT_TRUE(sessions.find_port(tab));
+  EXPECT_TRUE(sessions.find(page));
+  EXPECT_NE(sessions.end(page).find("Max-Age=0"), std::string::npos);
+  EXPECT_FALSE(sessions.find_port(tab));
+  EXPECT_FALSE(sessions.find(page)) << "also not to one who has kept both halves";
+  EXPECT_TRUE(sessions.find(from_browser(other->cookie, other->key)));
 }
 
 TEST(BrowserSessions, a_code_signs_in_once_for_five_minutes_and_does_nothing_else) {

@@ -495,8 +495,9 @@ BOOST_DESCRIBE_STRUCT(Operation, (), (method, path, summary, role, parameters))
 
 struct StoredProfile : wire::TrainingProfile {
   Time since;
+  std::optional<Text> user;  // who stored it
 };
-BOOST_DESCRIBE_STRUCT(StoredProfile, (wire::TrainingProfile), (since))
+BOOST_DESCRIBE_STRUCT(StoredProfile, (wire::TrainingProfile), (since, user))
 
 struct RemovedProfile {
   Text family;

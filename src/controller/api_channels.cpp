@@ -42,7 +42,7 @@ void Api::open_port(Call call) {
                                                            entry.row.id, entry.row.user)));
     if (!spec_of(entry).ports.contains(name)) return asked.fail(no_such_port(entry, spec_of(entry), name));
     const std::string path = wire::proxy_path(entry.row.id, name);
-    const auto opened = sessions_.open_port(asked.identity, path, asked.request.peer);
+    const auto opened = sessions_.open_port(asked.identity, path, asked.request);
     if (!opened.ok()) return asked.fail(opened.error());
     net::Response response = json_response(201, wire::to_value(answers::OpenedPort{path, {opened->expires.us}}));
     response.headers.emplace_back("Set-Cookie", opened->cookie);

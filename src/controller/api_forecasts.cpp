@@ -5,6 +5,7 @@
 
 #include "controller/api.h"
 #include "controller/estimate_views.h"
+#include "controller/people.h"
 #include "controller/policy_views.h"
 #include "controller/requests.h"
 #include "controller/shadow_views.h"
@@ -20,7 +21,16 @@ namespace json = boost::json;
 
 constexpr Duration arrivals_time = Duration::whole_seconds(86'400);
 
-Result<std::vector<PolicyChange>> changes_in(const TryBody& body) {
+// A policy of one's own is a program that runs as the controller's user.
+Status may_run_source(const Identity& identity) {
+  const Status may = check_role(identity, Role::admin);
+  if (may.ok()) return may;
+  return Error(may.error())
+      .note("the source of a policy is a program, which runs as the controller's user")
+      .hint("try it on a trace on your own machine: schedulearn sim run --policy ./mine.py --trace FILE");
+}
+
+Result<std::vector<PolicyChange>> changes_in(const TryBody& body, const Identity& identity) {
   constexpr std::size_t most = 4;
   if (body.policies.empty() || body.policies.size() > most)
     return invalid("bad-policies",
@@ -31,6 +41,7 @@ Result<std::vector<PolicyChange>> changes_in(const TryBody& body) {
   for (const PolicyBody& tried : body.policies) {
     PolicyChange& change = changes.emplace_back(change_of(tried));
     if (tried.source) {
+      if (Status may = may_run_source(identity); !may.ok()) return may.error();
       if (tried.source->empty()) return invalid("policy-empty", "the source of the policy is empty").at("/policies");
       change.source = *tried.source;
       if (!change.name.ends_with(".py")) change.name += ".py";
@@ -65,7 +76,7 @@ void Api::try_policies(Call call) {
   if (const Status json = expect_json(call, "what to try"); !json.ok()) return call.fail(json.error());
   const auto body = wire::read_json<TryBody>(call.request.body);
   if (!body.ok()) return call.fail(body.error());
-  auto changes = changes_in(*body);
+  auto changes = changes_in(*body, call.identity);
   if (!changes.ok()) return call.fail(changes.error());
   std::erase_if(*changes, [this](const PolicyChange& change) { return logic_.policies().is_in_force(change); });
   const double horizon_s = body->horizon_s.value_or(0);

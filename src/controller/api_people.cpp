@@ -180,7 +180,7 @@ void Api::end_revoked(Instant now) {
   std::erase_if(opened_, [&](const Opened& each) {
     const auto stream = each.stream.lock();
     if (!stream || stream->closed()) return true;
-    if (people_->confirm(each.identity)) return false;
+    if (people_->confirm(each.identity) && !sessions_.has_ended(each.identity)) return false;
     if (each.is_events)
       stream->write(
           "event: closed\ndata: {\"reason\": \"what this was asked with has been revoked or has expired\"}\n\n");

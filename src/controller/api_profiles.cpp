@@ -10,7 +10,15 @@ namespace {
 boost::json::object profile_view(const ProfileBook::Entry& entry) {
   boost::json::object view = boost::json::parse(wire::profile_text(entry.profile)).as_object();
   view["since"] = rfc3339(entry.at_us);
+  view["user"] = entry.user.empty() ? boost::json::value() : boost::json::value(entry.user);
   return view;
+}
+
+// Jobs of everybody in that family go by it.
+Status may_change(const ProfileBook& profiles, const std::string& family, const Identity& identity) {
+  const auto stored = profiles.all().find(family);
+  if (stored == profiles.all().end() || stored->second.user.empty() || identity.may_see(stored->second.user)) return {};
+  return denied("not-yours", "the profile of " + family + " is " + stored->second.user + "'s");
 }
 
 }  // namespace
@@ -35,13 +43,17 @@ void Api::put_profile(Call call) {
   if (const Status json = expect_json(call, "a profile"); !json.ok()) return call.fail(json.error());
   auto profile = wire::parse_profile(call.request.body);
   if (!profile.ok()) return call.fail(profile.error());
+  if (const Status may = may_change(logic_.profiles(), profile->family, call.identity); !may.ok())
+    return call.fail(may.error());
   const std::string text = wire::profile_text(*profile);
-  logic_.put_profile(std::move(*profile), call.now,
+  logic_.put_profile(std::move(*profile), call.user(), call.now,
                      [call, text](const Status& status) { status.ok() ? call.send(text) : call.fail(status.error()); });
 }
 
 void Api::remove_profile(Call call) {
-  logic_.remove_profile(call.captured.front(), call.now, [call](const Status& status) {
+  if (const Status may = may_change(logic_.profiles(), call.captured.front(), call.identity); !may.ok())
+    return call.fail(may.error());
+  logic_.remove_profile(call.captured.front(), call.user(), call.now, [call](const Status& status) {
     status.ok() ? call.send(200, answers::RemovedProfile{call.captured.front()}) : call.fail(status.error());
   });
 }

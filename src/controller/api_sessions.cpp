@@ -22,6 +22,7 @@ void Api::begin_session(Call call) {
   const bool has_code = call.request.header("x-schedulearn-code").has_value();
   if (has_code && !sessions_.spend_code(call.request))
     return call.fail(denied("code-used", "this link has signed in a browser before").hint("schedulearn web --link"));
+  sessions_.end(call.request);  // that of whoever used the browser before
   const auto session = sessions_.begin(call.identity);
   if (!session.ok()) return call.fail(session.error());
   net::Response response = json_response(
@@ -33,7 +34,7 @@ void Api::begin_session(Call call) {
 
 void Api::end_session(Call call) {
   net::Response response = json_response(200, wire::to_value(answers::SignedOut()));
-  response.headers.emplace_back("Set-Cookie", sessions_.ending_cookie());
+  response.headers.emplace_back("Set-Cookie", sessions_.end(call.request));
   call.reply->send(std::move(response));
 }
 

@@ -13,7 +13,8 @@ namespace {
 
 constexpr Duration session_length = Duration::whole_seconds(12 * 3600);
 constexpr Duration code_length = Duration::whole_seconds(300);
-constexpr std::size_t codes_most = 1000;
+constexpr std::size_t codes_most = 1000, ended_most = 1000;  // of one user
+constexpr const char* session_purpose = "cookie";
 constexpr const char* cookie_attributes =
     "; HttpOnly; SameSite=Strict";  // a session's path is that of the API, by default
 
@@ -54,29 +55,54 @@ BrowserSessions::BrowserSessions(std::string token, const People& people, std::f
 
 std::string BrowserSessions::proof(const std::string& text) const { return notify::hmac_sha256(token_, {text}); }
 
-// USER:BASIS:EXPIRES:RANDOM:PROOF, the first two percent-encoded.
-std::string BrowserSessions::claim(const Identity& identity, Instant expires, const std::string& purpose) const {
+// USER:BASIS:EXPIRES:SESSION:PROOF, the first two percent-encoded.
+std::string BrowserSessions::claim(const Identity& identity, Instant expires, const std::string& session,
+                                   const std::string& purpose) const {
   const std::string text = fmt::format("{}:{}:{}:{}", net::percent_encode(identity.user),
-                                       net::percent_encode(identity.basis), expires.us, random_text());
+                                       net::percent_encode(identity.basis), expires.us, session);
   return text + ':' + proof(purpose + ' ' + text);
 }
 
-std::optional<Identity> BrowserSessions::read_claim(const std::string& value, const std::string& purpose) const {
+std::optional<BrowserSessions::Claim> BrowserSessions::read_claim(const std::string& value,
+                                                                  const std::string& purpose) const {
   const std::size_t last = value.rfind(':');
   if (last == std::string::npos) return std::nullopt;
   const std::string text = value.substr(0, last);
   if (!same_secret(value.substr(last + 1), proof(purpose + ' ' + text))) return std::nullopt;
   std::istringstream parts(text);
-  std::string user, basis, expires;
-  std::getline(parts, user, ':'), std::getline(parts, basis, ':'), std::getline(parts, expires, ':');
-  if (Instant{parse_whole_number(expires).value_or(0)} <= clock_()) return std::nullopt;
-  return people_.confirm({net::percent_decode(user, false), Role::viewer, net::percent_decode(basis, false)});
+  std::string user, basis, expires, session;
+  for (std::string* part : {&user, &basis, &expires, &session}) std::getline(parts, *part, ':');
+  const Instant end{parse_whole_number(expires).value_or(0)};
+  if (end <= clock_()) return std::nullopt;
+  Identity identity{net::percent_decode(user, false), Role::viewer, net::percent_decode(basis, false)};
+  identity.session = session;
+  return Claim{std::move(identity), end};
+}
+
+std::optional<Identity> BrowserSessions::holder(const std::optional<Claim>& claim) const {
+  if (!claim || has_ended(claim->identity)) return std::nullopt;
+  auto confirmed = people_.confirm(claim->identity);
+  if (confirmed) confirmed->session = claim->identity.session;
+  return confirmed;
+}
+
+bool BrowserSessions::has_ended(const Identity& identity) const {
+  if (identity.session.empty()) return false;
+  const std::lock_guard lock(mutex_);
+  const auto of_user = ended_.find(identity.user);
+  return of_user != ended_.end() && of_user->second.contains(identity.session);
+}
+
+// Of the request's cookie, whether its session has ended or not.
+std::optional<BrowserSessions::Claim> BrowserSessions::claim_of(const net::Request& head) const {
+  const auto value = token_.empty() ? std::nullopt : cookie_of(head, cookie_name_);
+  return value ? read_claim(*value, session_purpose) : std::nullopt;
 }
 
 Result<BrowserSessions::Session> BrowserSessions::begin(const Identity& identity) const {
   if (token_.empty()) return no_sessions();
   const Instant expires = clock_() + session_length;
-  const std::string value = claim(identity, expires, "cookie");
+  const std::string value = claim(identity, expires, random_text(), session_purpose);
   return Session{fmt::format("{}={}; Max-Age={}{}", cookie_name_, value,
                              static_cast<std::int64_t>(session_length.to_seconds()), cookie_attributes),
                  proof("key " + value), expires};
@@ -86,17 +112,32 @@ std::optional<Identity> BrowserSessions::find(const net::Request& head) const {
   const auto key = head.header("x-schedulearn-session");
   const auto value = token_.empty() || !key ? std::nullopt : cookie_of(head, cookie_name_);
   if (!value || !same_secret(*key, proof("key " + *value))) return std::nullopt;
-  return read_claim(*value, "cookie");
+  return holder(read_claim(*value, session_purpose));
+}
+
+std::string BrowserSessions::end(const net::Request& head) {
+  if (const auto claim = claim_of(head)) {
+    const Instant now = clock_();
+    const std::lock_guard lock(mutex_);
+    std::map<std::string, Instant>& of_user = ended_[claim->identity.user];
+    std::erase_if(of_user, [now](const auto& session) { return session.second <= now; });
+    if (of_user.size() >= ended_most)
+      of_user.erase(std::ranges::min_element(of_user, {}, [](const auto& session) { return session.second; }));
+    of_user.emplace(claim->identity.session, now + session_length);  // its ports were opened later, and end later
+  }
+  return cookie_name_ + "=; Max-Age=0" + cookie_attributes;
 }
 
 Result<BrowserSessions::Session> BrowserSessions::open_port(const Identity& identity, const std::string& path,
-                                                            const std::string& peer) const {
+                                                            const net::Request& head) const {
   if (token_.empty()) return no_sessions();
+  const auto session = claim_of(head);
   const Instant expires = clock_() + session_length;
-  return Session{
-      fmt::format("{}={}; Max-Age={}{}; Path={}", port_cookie_name_, claim(identity, expires, port_purpose(path, peer)),
-                  static_cast<std::int64_t>(session_length.to_seconds()), cookie_attributes, path),
-      "", expires};
+  const std::string value =
+      claim(identity, expires, session ? session->identity.session : random_text(), port_purpose(path, head.peer));
+  return Session{fmt::format("{}={}; Max-Age={}{}; Path={}", port_cookie_name_, value,
+                             static_cast<std::int64_t>(session_length.to_seconds()), cookie_attributes, path),
+                 "", expires};
 }
 
 std::optional<Identity> BrowserSessions::find_port(const net::Request& head) const {
@@ -104,10 +145,8 @@ std::optional<Identity> BrowserSessions::find_port(const net::Request& head) con
   const std::string site = head.header("sec-fetch-site").value_or("none");
   const bool is_own = site == "none" || site == "same-origin";
   const auto value = token_.empty() || path.empty() || !is_own ? std::nullopt : cookie_of(head, port_cookie_name_);
-  return value ? read_claim(*value, port_purpose(path, head.peer)) : std::nullopt;
+  return value ? holder(read_claim(*value, port_purpose(path, head.peer))) : std::nullopt;
 }
-
-std::string BrowserSessions::ending_cookie() const { return cookie_name_ + "=; Max-Age=0" + cookie_attributes; }
 
 Result<BrowserSessions::Code> BrowserSessions::make_code(const Identity& identity) {
   if (token_.empty()) return no_sessions();

@@ -16,7 +16,7 @@
 namespace sl::controller {
 namespace {
 
-constexpr std::size_t channels_max = 1'000, channels_of_job_max = 200;
+constexpr std::size_t channels_max = 1'000, channels_of_job_max = 200, channels_of_user_max = 300;
 constexpr Duration time_to_connect = Duration::whole_seconds(20);  // until the agent has connected it
 constexpr std::string_view agents_path = "/api/v1/agent/channels/";
 
@@ -54,8 +54,9 @@ std::string confined_cookie(const std::string& cookie, const std::string& path) 
   std::istringstream parts(cookie);
   std::string part, kept;
   for (bool is_first = true; std::getline(parts, part, ';'); is_first = false) {
-    const std::string word = in_lower_case(part.substr(std::min(part.find_first_not_of(' '), part.size())));
-    if (!is_first && (word.starts_with("path=") || word.starts_with("domain=") || word == "path")) continue;
+    std::string name = in_lower_case(part.substr(0, part.find('=')));
+    std::erase_if(name, [](char c) { return c == ' ' || c == '\t'; });  // as browsers do
+    if (!is_first && (name == "path" || name == "domain")) continue;
     kept += (is_first ? "" : ";") + part;
   }
   return kept + "; Path=" + path;
@@ -95,12 +96,8 @@ std::optional<std::string> Channels::channel_of(const net::Request& head) {
 
 void Channels::begin(const ChannelTarget& target, net::Request head, const Identity& identity,
                      std::shared_ptr<net::TakenRequest> taken) {
-  const auto of_job =
-      std::ranges::count_if(channels_, [&](const auto& item) { return item.second.target.job == target.job; });
-  if (channels_.size() >= channels_max || static_cast<std::size_t>(of_job) >= channels_of_job_max)
-    return taken->refuse(error_response(
-        unavailable("too-many-shells", "too many shells and connections to ports of jobs are open").hint("close some"),
-        head.path));
+  if (const Status room = check_room(target, identity); !room.ok())
+    return taken->refuse(error_response(room.error(), head.path));
   if (!target.port.empty() && !target.path.starts_with('/')) {  // so that relative links mean what they should
     const std::string path = head.target.substr(0, head.target.size() - target.path.size());
     return taken->refuse({308, "text/plain", {{"Location", path + "/" + target.path}}, ""});
@@ -129,6 +126,21 @@ void Channels::begin(const ChannelTarget& target, net::Request head, const Ident
       [this, alive, id](net::Response response) {
         if (!alive.expired()) refuse(id, std::move(response));
       });
+}
+
+Status Channels::check_room(const ChannelTarget& target, const Identity& identity) const {
+  std::size_t of_job = 0, of_user = 0;
+  for (const auto& [id, channel] : channels_) {
+    of_job += channel.target.job == target.job;
+    of_user += channel.identity.is_bounded() && channel.identity.user == identity.user;
+  }
+  if (identity.is_bounded() && of_user >= channels_of_user_max)
+    return unavailable("too-many-shells",
+                       fmt::format("{} has {} shells and connections to ports of jobs open, as many as one user may",
+                                   identity.user, of_user))
+        .hint("close some");
+  if (channels_.size() < channels_max && of_job < channels_of_job_max) return {};
+  return unavailable("too-many-shells", "too many shells and connections to ports of jobs are open").hint("close some");
 }
 
 void Channels::refuse(const std::string& id, net::Response response) {

@@ -75,6 +75,7 @@ class Channels {
     ChannelPlace place = {};
     std::shared_ptr<net::EventLoop::Timer> patience = {};
   };
+  Status check_room(const ChannelTarget& target, const Identity& identity) const;
   void refuse(const std::string& channel, net::Response response);
   void found(const std::string& channel, ChannelPlace place);
   void connect(const std::string& channel, const std::shared_ptr<net::ByteStream>& stream);

@@ -252,7 +252,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
       // Who could do more when it began may not do it any more.
       const auto still_may = [this](const Identity& identity) {
         const auto confirmed = people_.confirm(identity);
-        return confirmed && confirmed->role >= identity.role;
+        return confirmed && confirmed->role >= identity.role && !browser_sessions_.has_ended(identity);
       };
       channels_.end_unless(still_may);
       std::vector<std::shared_ptr<net::WebSocket>> revoked;
@@ -312,7 +312,10 @@ class LiveController : public Controller, private net::Handler, private Outside 
       return {refusal(denied("admins-only", "only an agent connects channels"), head)};
     if (identity.ok() && is_of_agent(head) && !may_be_agent(*identity))
       return {refusal(denied("admins-only", "an agent joins with a token made for its server, or an admin's"), head)};
-    if (identity.ok()) return {{}, true, Channels::target_of(head) || Channels::channel_of(head)};
+    if (identity.ok())
+      return {.trusted = true,
+              .user = identity->is_bounded() ? identity->user : "",
+              .takes = Channels::target_of(head) || Channels::channel_of(head)};
     if ((web::is_for_page(head) || is_description(head)) && admission_.check_place(head).ok()) return {};
     return {.refusal = refusal(identity.error(), head), .delay = delay_of(identity.error(), head)};
   }
@@ -437,9 +440,19 @@ class LiveController : public Controller, private net::Handler, private Outside 
   bool follow_output(const std::string& job, const net::Request& request, std::shared_ptr<net::WebSocket> socket) {
     auto identity = admission_.identify(request);
     if (!identity.ok()) return false;
-    inbox_.put([this, job, request, identity = *identity, stream = SocketStream::over(loop_, std::move(socket))] {
-      api_.follow_as_text(job, request, identity, stream);
-    });
+    // No connection of the server any more (net/http_server.h), so they are counted here.
+    constexpr long of_user_max = 100;
+    std::shared_ptr<int>& followed = followed_[identity->is_bounded() ? identity->user : ""];
+    if (!followed) followed = std::make_shared<int>();
+    if (identity->is_bounded() && followed.use_count() > of_user_max) {
+      socket->set_callbacks({});
+      socket->close("too many outputs are followed by one user");
+      return true;
+    }
+    inbox_.put(
+        [this, job, request, identity = *identity, stream = SocketStream::over(loop_, std::move(socket), followed)] {
+          api_.follow_as_text(job, request, identity, stream);
+        });
     return true;
   }
   // Of an agent, whether it is still connected or not.
@@ -513,6 +526,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   };
   std::map<SessionId, AgentSocket> sockets_;
   SessionId next_session_ = 1;
+  std::map<std::string, std::shared_ptr<int>> followed_;  // held by the outputs that a user follows over WebSockets
   std::unique_ptr<net::HttpServer> server_;
   std::thread core_thread_, maker_thread_;
 };

@@ -39,7 +39,7 @@ TEST_F(DamagedRowsTest, of_a_profile_leave_the_other_profiles) {
   good.family = "good";
   good.epochs = 10, good.steps_per_epoch = 100;
   good.speeds = {{1, 1, "", 0, 10, {}, {}}};
-  logic->put_profile(good, now, [](const Status&) {});
+  logic->put_profile(good, "mei", now, [](const Status&) {});
   settle();
   world.profiles["bad"] = {"bad", "{\"schedulearn_profile\":", 5};
   restart();

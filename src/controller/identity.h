@@ -31,6 +31,10 @@ struct Identity {
   std::string basis = {};
   std::string server = {};      // of the role `agent`: the only one for which it may speak
   bool acts_for_other = false;  // an admin's request in the name of `user`
+  std::string session = {};     // of a browser that has signed in (browser_sessions.h); empty: none
+  // Whether what it may take of what all share is limited: not that of the controller's own user, of root, and of whoever
+  // has the controller's token.
+  bool is_bounded() const { return basis != "controller"; }
   bool is_admin() const { return role == Role::admin; }
   bool may_see(const std::string& owner) const { return is_admin() || user == owner; }
 };

@@ -103,6 +103,7 @@ void Interventions::intervene(JobId id, const wire::Intervention& wanted, const 
   if (planned->spec) {
     entry.row.spec_json = wire::spec_text(*planned->spec);
     entry.spec.reset();
+    book_.recount(entry);
   }
   for (Event& event : planned->events) engine_.feed(std::move(event), now);
   copy_state(core_, core_.job(core_.find(id)), entry.row);

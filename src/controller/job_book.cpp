@@ -24,7 +24,29 @@ JobEntry& JobBook::add(store::JobRow row) {
   const JobId id(row.id);
   JobEntry& entry = entries_[id];
   entry.row = std::move(row);
+  entry.bytes = entry.row.spec_json.size();
+  if (entry.bytes > 0) bytes_[entry.row.user] += entry.bytes;
   return entry;
+}
+
+void JobBook::stop_counting(const JobEntry& entry) {
+  if (entry.is_retired || entry.bytes == 0) return;
+  const auto user = bytes_.find(entry.row.user);
+  if ((user->second -= entry.bytes) == 0) bytes_.erase(user);
+}
+
+void JobBook::recount(JobEntry& entry) {
+  stop_counting(entry);
+  entry.bytes = entry.row.spec_json.size();
+  if (!entry.is_retired) bytes_[entry.row.user] += entry.bytes;
+}
+
+void JobBook::forget(JobId job) {
+  const JobEntry* entry = find(job);
+  if (!entry) return;
+  stop_counting(*entry);
+  if (entry->is_retired) retired_bytes_ -= entry->bytes;
+  entries_.erase(job);
 }
 
 JobEntry* JobBook::find(JobId job) {
@@ -36,12 +58,16 @@ const JobEntry* JobBook::find(JobId job) const { return const_cast<JobBook*>(thi
 
 void JobBook::retire(JobId job) {
   JobEntry* entry = find(job);
-  if (!entry || std::exchange(entry->is_retired, true)) return;
+  if (!entry || entry->is_retired) return;
+  stop_counting(*entry);
+  entry->is_retired = true;
   entry->measured.reset();
   entry->spec.reset();
   retired_.push_back(job);
   ++retired_ever_;
-  for (; retired_.size() > retired_max_; retired_.pop_front()) entries_.erase(retired_.front());
+  retired_bytes_ += entry->bytes;
+  for (; retired_.size() > retired_max_ || retired_bytes_ > retired_bytes_max_; retired_.pop_front(), ++left_ever_)
+    forget(retired_.front());
 }
 
 const JobEntry* JobBook::newest_below(JobId before) const {

@@ -47,7 +47,8 @@ struct Measurements {
   bool is_any() const { return !unit.empty() || checkpoint_bytes; }
 };
 
-inline constexpr std::size_t finished_jobs_max = 1'000;  // kept in memory
+inline constexpr std::size_t finished_jobs_max = 1'000;                   // kept in memory
+inline constexpr std::size_t finished_bytes_max = std::size_t{64} << 20;  // of what they were submitted with
 
 struct JobEntry {
   store::JobRow row;                            // its current state, as it is written
@@ -62,6 +63,7 @@ struct JobEntry {
   mutable std::unique_ptr<const wire::JobSpec> spec;  // row.spec_json as it was last read, while the job is not over
   std::unique_ptr<Gang> gang;                         // of the latest incarnation; null: it has one server
   bool is_retired = false;                            // its end is durable
+  std::size_t bytes = 0;                              // of its submission, as JobBook counts them
 
   Measurements& measuring() {
     if (!measured) measured = std::make_unique<Measurements>();
@@ -71,12 +73,15 @@ struct JobEntry {
 
 class JobBook {
  public:
-  explicit JobBook(std::size_t retired_max = finished_jobs_max) : retired_max_(retired_max) {}
+  explicit JobBook(std::size_t retired_max = finished_jobs_max, std::size_t retired_bytes_max = finished_bytes_max)
+      : retired_max_(retired_max), retired_bytes_max_(retired_bytes_max) {}
 
   JobEntry& add(store::JobRow row);
   JobEntry* find(JobId job);
   const JobEntry* find(JobId job) const;
-  void forget(JobId job) { entries_.erase(job); }
+  void forget(JobId job);
+  // Its submission has changed.
+  void recount(JobEntry& entry);
   // The job has ended and its end is durable: from now on it may make room for later ones. Calling it again has no
   // effect.
   void retire(JobId job);
@@ -94,7 +99,13 @@ class JobBook {
   // first, and it has left memory since. has_kept(mark()) promises that no job whose end was not durable at the time of
   // mark() has left.
   std::uint64_t mark() const { return retired_ever_; }
-  bool has_kept(std::uint64_t mark) const { return retired_ever_ - mark <= retired_max_; }
+  bool has_kept(std::uint64_t mark) const { return left_ever_ <= mark; }
+
+  // What the submissions of a user's jobs take whose end is not durable.
+  std::size_t bytes_of(const std::string& user) const {
+    const auto at = bytes_.find(user);
+    return at == bytes_.end() ? 0 : at->second;
+  }
 
   // ---- number of jobs in a state, in the database and here ----
   std::int64_t count(JobState state) const { return counts_[static_cast<std::size_t>(state)]; }
@@ -105,10 +116,14 @@ class JobBook {
   }
 
  private:
+  void stop_counting(const JobEntry& entry);
+
   std::map<JobId, JobEntry> entries_;
   std::deque<JobId> retired_;
-  std::size_t retired_max_;
-  std::uint64_t retired_ever_ = 0;
+  std::size_t retired_max_, retired_bytes_max_;
+  std::size_t retired_bytes_ = 0;
+  std::uint64_t retired_ever_ = 0, left_ever_ = 0;
+  std::map<std::string, std::size_t> bytes_;  // by user
   std::array<std::int64_t, static_cast<std::size_t>(JobState::cancelled) + 1> counts_{}, group_counts_{};
 };
 

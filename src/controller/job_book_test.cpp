@@ -18,6 +18,26 @@ TEST(JobBook, the_first_to_end_makes_room_and_unfinished_jobs_stay) {
   for (const std::int64_t id : {1, 2, 3, 5}) EXPECT_NE(book.find(JobId(id)), nullptr) << id;
 }
 
+TEST(JobBook, counts_what_unfinished_jobs_of_a_user_take_and_finished_ones_make_room_by_it) {
+  JobBook book(100, 25);
+  for (std::int64_t id = 1; id <= 4; ++id) {
+    store::JobRow job = row(id);
+    job.user = id == 4 ? "tom" : "mei", job.spec_json = std::string(10, ' ');
+    book.add(std::move(job)).row.spec_json += "edited";
+  }
+  EXPECT_EQ(book.bytes_of("mei"), 30u);
+  book.retire(JobId(1)), book.retire(JobId(1)), book.retire(JobId(2));
+  EXPECT_EQ(book.bytes_of("mei"), 10u);
+  EXPECT_NE(book.find(JobId(1)), nullptr);
+  book.forget(JobId(1));
+  book.retire(JobId(3));
+  EXPECT_NE(book.find(JobId(2)), nullptr) << "what was forgotten takes nothing";
+  EXPECT_EQ(book.bytes_of("mei"), 0u);
+  book.retire(JobId(4));
+  EXPECT_EQ(book.find(JobId(2)), nullptr);
+  EXPECT_NE(book.find(JobId(4)), nullptr);
+}
+
 TEST(JobBook, jobs_are_walked_from_the_newest_down) {
   JobBook book;
   for (const std::int64_t id : {3, 7, 5}) book.add(row(id));

@@ -44,6 +44,10 @@ store::EventRow event_of(const store::Removal& removal, Instant now) {
           .data_json = boost::json::serialize(boost::json::object{{"rule", removal.rule}, {"jobs", std::move(jobs)}})};
 }
 
+store::EventRow profile_event(const char* kind, const std::string& family, const std::string& by, Instant now) {
+  return {.at_us = now.us, .kind = kind, .actor_type = "user", .actor_name = by, .text = "of the family " + family};
+}
+
 }  // namespace
 
 Logic::Logic(LogicSettings settings, Outside& outside, const store::Loaded& loaded, Instant now)
@@ -63,7 +67,8 @@ Logic::Logic(LogicSettings settings, Outside& outside, const store::Loaded& load
       sessions_({settings_.version, Duration::seconds(settings_.lease_s), now}, core_, agents_, incarnations_, numbers_,
                 recorder_, engine_, outside, logs_, reconciler_, progress_reports_, checkpoints_, images_, health_,
                 drains_),
-      submissions_(settings_.queue_max, core_, book_, profiles_, numbers_, recorder_, orders_, engine_),
+      submissions_(settings_.queue_max, settings_.user_bytes_max, core_, book_, profiles_, numbers_, recorder_, orders_,
+                   engine_),
       interventions_(core_, book_, agents_, profiles_.costs(), submissions_, recorder_, orders_, engine_),
       policies_(settings_.policy, core_, recorder_, engine_, outside),
       stopping_(core_, book_, recorder_, engine_),
@@ -249,10 +254,11 @@ void Logic::call_off_policy(const std::string& by, Instant now, Told done) {
   policies_.call_off(by, now, std::move(done));
 }
 
-void Logic::put_profile(wire::TrainingProfile profile, Instant now, Told done) {
-  if (tape_) tape_->input(now, "profile", {{"profile", wire::profile_text(profile)}});
+void Logic::put_profile(wire::TrainingProfile profile, const std::string& by, Instant now, Told done) {
+  if (tape_) tape_->input(now, "profile", {{"profile", wire::profile_text(profile)}, {"by", by}});
   if (const Status accepted = recorder_.accepts(); !accepted.ok()) return done(accepted);
-  recorder_.write(profiles_.put(std::move(profile), now.us));
+  recorder_.write_event(profile_event("profile.stored", profile.family, by, now));
+  recorder_.write(profiles_.put(std::move(profile), by, now.us));
   recorder_.when_durable(std::move(done));
 }
 
@@ -275,11 +281,12 @@ void Logic::note(const std::vector<store::EventRow>& events, Instant now, Told d
   recorder_.when_durable(std::move(done));
 }
 
-void Logic::remove_profile(const std::string& family, Instant now, Told done) {
-  if (tape_) tape_->input(now, "profile_removed", {{"family", family}});
+void Logic::remove_profile(const std::string& family, const std::string& by, Instant now, Told done) {
+  if (tape_) tape_->input(now, "profile_removed", {{"family", family}, {"by", by}});
   if (!profiles_.find(family))
     return done(not_found("profile-not-found", "there is no profile of " + family).hint("schedulearn profile ls"));
   if (const Status accepted = recorder_.accepts(); !accepted.ok()) return done(accepted);
+  recorder_.write_event(profile_event("profile.removed", family, by, now));
   recorder_.write(profiles_.remove(family, now.us));
   recorder_.when_durable(std::move(done));
 }

@@ -44,9 +44,10 @@ class Outlook;  // outlook.h
 
 struct LogicSettings {
   std::string version = "0.1.0";
-  std::string policy = "fifo";        // if the store knows none
-  double lease_s = 30;                // how long an agent's attempts may rely on a contact
-  std::size_t queue_max = 1'000'000;  // unfinished jobs accepted
+  std::string policy = "fifo";                          // if the store knows none
+  double lease_s = 30;                                  // how long an agent's attempts may rely on a contact
+  std::size_t queue_max = 1'000'000;                    // unfinished jobs accepted
+  std::size_t user_bytes_max = std::size_t{512} << 20;  // of what the unfinished jobs of one user were submitted with
 };
 
 // Receives every input that may decide anything, before it takes effect.
@@ -100,14 +101,15 @@ class Logic {
   // See stopping.h.
   StopPlan stop_jobs(std::vector<std::string> servers, const std::string& why, Instant now,
                      std::function<void(const Status&)> done);
+  bool is_stopping() const { return stopping_.has_begun(); }
   void set_policy(PolicyChange change, const std::string& by, Instant now, Told done);
   void undo_policy(const std::string& by, Instant now, Told done);
   void plan_policy(PolicyChange change, Instant at, const std::string& by, Instant now, Told done);
   void call_off_policy(const std::string& by, Instant now, Told done);
   // Stores a valid profile, replacing the family's previous one, for jobs submitted from now on; `done` is called when
   // it is durable.
-  void put_profile(wire::TrainingProfile profile, Instant now, Told done);
-  void remove_profile(const std::string& family, Instant now, Told done);
+  void put_profile(wire::TrainingProfile profile, const std::string& by, Instant now, Told done);
+  void remove_profile(const std::string& family, const std::string& by, Instant now, Told done);
   // For the retention rule: these jobs and events are deleted for good, and an event says so.
   void remove_history(store::Removal removal, Instant now, Told done);
   // Events, and settings of others, that change nothing here; `done` is called when they are durable.

@@ -58,6 +58,10 @@ std::optional<Role> role_of_name(std::string_view name) {
 
 Status check_role(const Identity& identity, Role needed) {
   if (identity.role >= needed) return {};
+  if (identity.role == Role::agent && !identity.server.empty())
+    return denied("role-needed", fmt::format("this needs the role {}, and this token is good for the server {} only",
+                                             name_of(needed), identity.server))
+        .hint("schedulearn token add NAME makes one for a user");
   return denied("role-needed", fmt::format("this needs the role {}, and {} has the role {}", name_of(needed),
                                            identity.user, name_of(identity.role)));
 }

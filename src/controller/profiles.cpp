@@ -9,7 +9,7 @@ std::vector<store::EventRow> ProfileBook::restore(const std::vector<store::Profi
   for (const store::ProfileRow& row : rows) {
     auto profile = wire::parse_profile(row.profile_json);
     if (profile.ok()) {
-      entries_[row.family] = {std::move(*profile), row.at_us};
+      entries_[row.family] = {std::move(*profile), row.at_us, row.user};
     } else {
       damaged.push_back(row_set_aside("profile " + row.family, profile.error().message, row.profile_json, now));
     }
@@ -17,9 +17,9 @@ std::vector<store::EventRow> ProfileBook::restore(const std::vector<store::Profi
   return damaged;
 }
 
-store::ProfileRow ProfileBook::put(wire::TrainingProfile profile, std::int64_t at_us) {
-  store::ProfileRow row{profile.family, wire::profile_text(profile), at_us};
-  entries_[row.family] = {std::move(profile), at_us};
+store::ProfileRow ProfileBook::put(wire::TrainingProfile profile, const std::string& user, std::int64_t at_us) {
+  store::ProfileRow row{profile.family, wire::profile_text(profile), at_us, user};
+  entries_[row.family] = {std::move(profile), at_us, user};
   return row;
 }
 

@@ -10,7 +10,7 @@ TEST(ProfileBook, each_family_is_found_under_its_name) {
   for (const char* family : {"resnet", "transformer-with-a-long-name"}) {
     wire::TrainingProfile profile;
     profile.family = family;
-    EXPECT_EQ(book.put(profile, 1).family, family);
+    EXPECT_EQ(book.put(profile, "mei", 1).family, family);
     ASSERT_TRUE(book.find(family));
     EXPECT_EQ(book.find(family)->family, family);
   }

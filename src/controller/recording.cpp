@@ -35,6 +35,7 @@ Result<std::unique_ptr<Recording>> Recording::create(const std::string& folder, 
                     {"policy", settings.policy},
                     {"lease_s", settings.lease_s},
                     {"queue_max", settings.queue_max},
+                    {"user_bytes_max", settings.user_bytes_max},
                     {"loaded", wire::to_value(loaded)}});
   return recording;
 }

@@ -25,7 +25,7 @@ BOOST_DESCRIBE_STRUCT(PolicyRow, (), (since_us, name, parameters_json, by, sourc
 BOOST_DESCRIBE_STRUCT(IdempotencyRow, (), (key, body_hash, job_id, at_us))
 BOOST_DESCRIBE_STRUCT(ServerRow, (), (name, agent_id, description_json, last_contact_us))
 BOOST_DESCRIBE_STRUCT(SettingRow, (), (key, value))
-BOOST_DESCRIBE_STRUCT(ProfileRow, (), (family, profile_json, at_us))
+BOOST_DESCRIBE_STRUCT(ProfileRow, (), (family, profile_json, at_us, user))
 BOOST_DESCRIBE_STRUCT(TotalRow, (), (state, jobs))
 BOOST_DESCRIBE_STRUCT(FinishedJob, (), (id, state))
 BOOST_DESCRIBE_STRUCT(Removal, (), (at_us, rule, jobs, events_until_us, by))

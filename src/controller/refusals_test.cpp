@@ -37,6 +37,25 @@ TEST_F(RefusalsTest, a_full_queue_takes_no_further_job_until_one_has_ended) {
   EXPECT_EQ(said(), "ok");
 }
 
+TEST_F(RefusalsTest, one_user_s_jobs_do_not_fill_the_memory_that_all_share) {
+  settings.user_bytes_max = 1;
+  restart();
+  hello();
+  submit(1), settle();
+  EXPECT_EQ(said(), "ok");
+  submit(1), settle();
+  EXPECT_EQ(said(), "too-much-submitted");
+  answers.clear();
+  logic->edit(JobId(1), {.name = "a much longer name"}, "mei", now,
+              [this](Result<JobId> job) { answers.push_back(std::move(job)); });
+  settle();
+  EXPECT_EQ(said(), "too-much-submitted");
+  tell(report(1, 1, "running"));
+  tell(report(1, 1, "exited", 0));
+  submit(1), settle();
+  EXPECT_EQ(said(), "ok");
+}
+
 TEST_F(RefusalsTest, the_same_submission_waits_until_the_first_is_durable) {
   hello();
   submit(1, "key");

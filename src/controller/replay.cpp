@@ -82,6 +82,8 @@ class Player {
     settings.policy = line.at("policy").as_string().c_str();
     settings.lease_s = line.at("lease_s").to_number<double>();
     settings.queue_max = line.at("queue_max").to_number<std::size_t>();
+    if (const json::value* most = line.if_contains("user_bytes_max"))
+      settings.user_bytes_max = most->to_number<std::size_t>();
     logic_ = std::make_unique<Logic>(settings, echo_, *loaded, Instant{line.at("at").to_number<std::int64_t>()});
     replay_.policies.push_back(logic_->policies().in_force().name);
     policy_since_us_ = logic_->policies().in_force().since_us;
@@ -91,6 +93,7 @@ class Player {
   Status input(const std::string& kind, const json::object& line) {
     const Instant at{line.at("at").to_number<std::int64_t>()};
     const auto text = [&](const char* key) { return std::string(line.at(key).as_string()); };
+    const std::string by = line.contains("by") ? text("by") : "";  // older recordings do not say it of all
     const auto number = [&](const char* key) { return line.at(key).to_number<std::int64_t>(); };
     ++replay_.inputs;
     if (kind == "turn") {
@@ -156,9 +159,9 @@ class Player {
     } else if (kind == "profile") {
       auto profile = wire::parse_profile(text("profile"));
       if (!profile.ok()) return fault("has a profile this program cannot read: " + profile.error().message);
-      logic_->put_profile(std::move(*profile), at, [](const Status&) {});
+      logic_->put_profile(std::move(*profile), by, at, [](const Status&) {});
     } else if (kind == "profile_removed") {
-      logic_->remove_profile(text("family"), at, [](const Status&) {});
+      logic_->remove_profile(text("family"), by, at, [](const Status&) {});
     } else if (kind == "history_removed") {
       auto removal = wire::read_json<store::Removal>(json::serialize(line.at("removal")), wire::Unknown::ignore);
       if (!removal.ok()) return fault("has a removal this program cannot read: " + removal.error().message);

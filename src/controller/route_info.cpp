@@ -13,7 +13,7 @@ using enum ParameterKind;
 
 constexpr std::string_view about_text =
     "only events about this: job, server, gpu, policy, attempt, clock, database, decision, history, sign_in, user, "
-    "token or announcement";
+    "token, announcement or profile";
 static_assert(std::ranges::all_of(wire::event_subjects,
                                   [](auto subject) { return about_text.find(subject) != about_text.npos; }));
 

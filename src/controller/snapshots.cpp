@@ -64,6 +64,20 @@ Error cannot_write() {
                      std::string("the controller cannot store the code: ") + std::strerror(errno));
 }
 
+// What comes first when the disk becomes full is the database: without room for it no job can be submitted at all.
+Status check_space(const std::string& folder, std::int64_t bytes) {
+  constexpr std::uintmax_t reserve_most = std::uintmax_t{1} << 30;
+  std::error_code unknown;
+  const fs::space_info space = fs::space(fs::path(folder).parent_path(), unknown);
+  if (unknown) return {};
+  const std::uintmax_t reserve = std::min(reserve_most, space.capacity / 20);
+  if (space.available >= reserve + static_cast<std::uintmax_t>(bytes)) return {};
+  return unavailable("snapshot-not-stored",
+                     fmt::format("the controller's disk has only {} MiB free, which are kept for its database",
+                                 space.available >> 20))
+      .hint("make room there, or submit without a snapshot: --snapshot none");
+}
+
 // What has been renamed or made there is there after a loss of power, too.
 bool sync_folder(const fs::path& path) {
   const OpenFile folder(path, O_RDONLY | O_DIRECTORY);
@@ -103,6 +117,7 @@ Result<std::int64_t> add_piece(const OpenFile& part, const PieceToStore& piece) 
 // Of each snapshot one piece at a time.
 Result<std::int64_t> store_piece(const PieceToStore& piece) {
   if (const OpenFile whole(piece.archive(), O_RDONLY); whole.size() >= 0) return whole.size();
+  if (const Status room = check_space(piece.folder, piece.size - piece.offset); !room.ok()) return room.error();
   if (::mkdir(piece.folder.c_str(), 0700) == 0 && !sync_folder(fs::path(piece.folder).parent_path()))
     return cannot_write();
   {

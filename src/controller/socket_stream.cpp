@@ -9,8 +9,9 @@ constexpr Duration look_for_drain_every = Duration::milliseconds(50);
 
 }  // namespace
 
-std::shared_ptr<SocketStream> SocketStream::over(net::EventLoop& loop, std::shared_ptr<net::WebSocket> socket) {
-  std::shared_ptr<SocketStream> made(new SocketStream(loop, std::move(socket)));
+std::shared_ptr<SocketStream> SocketStream::over(net::EventLoop& loop, std::shared_ptr<net::WebSocket> socket,
+                                                 std::shared_ptr<void> place) {
+  std::shared_ptr<SocketStream> made(new SocketStream(loop, std::move(socket), std::move(place)));
   made->socket_->set_callbacks({.on_message = [](const std::string&) {},  // nothing is expected
                                 .on_close = [made](const std::string&) { made->is_closed_ = true; }});
   return made;

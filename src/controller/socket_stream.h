@@ -14,8 +14,9 @@ namespace sl::controller {
 
 class SocketStream : public net::Reply, public net::Stream, public std::enable_shared_from_this<SocketStream> {
  public:
-  // On the loop's thread, before its next turn.
-  static std::shared_ptr<SocketStream> over(net::EventLoop& loop, std::shared_ptr<net::WebSocket> socket);
+  // On the loop's thread, before its next turn. It keeps `place` until it has gone.
+  static std::shared_ptr<SocketStream> over(net::EventLoop& loop, std::shared_ptr<net::WebSocket> socket,
+                                            std::shared_ptr<void> place);
 
   // A refusal: its reason is all that can be said.
   void send(net::Response response) override;
@@ -27,12 +28,13 @@ class SocketStream : public net::Reply, public net::Stream, public std::enable_s
   void on_drain(std::function<void()> work) override;
 
  private:
-  SocketStream(net::EventLoop& loop, std::shared_ptr<net::WebSocket> socket)
-      : loop_(loop), socket_(std::move(socket)) {}
+  SocketStream(net::EventLoop& loop, std::shared_ptr<net::WebSocket> socket, std::shared_ptr<void> place)
+      : loop_(loop), socket_(std::move(socket)), place_(std::move(place)) {}
   void look_again(std::function<void()> work);
 
   net::EventLoop& loop_;
   std::shared_ptr<net::WebSocket> socket_;
+  std::shared_ptr<void> place_;
   std::atomic<bool> is_closed_ = false;
 };
 

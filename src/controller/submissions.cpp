@@ -201,7 +201,16 @@ Status Submissions::check(const Submission& submission, std::size_t others) {
   if (Status accepted = recorder_.accepts(); !accepted.ok()) return accepted;
   if (core_.unfinished() + others >= queue_max_)
     return unavailable("queue-full", fmt::format("{} jobs are waiting or running; no more are accepted", queue_max_));
-  return {};
+  return check_bytes(submission.spec.user);
+}
+
+Status Submissions::check_bytes(const std::string& user) const {
+  if (book_.bytes_of(user) < user_bytes_max_) return {};
+  return unavailable("too-much-submitted",
+                     fmt::format("what the unfinished jobs of {} were submitted with takes {} MiB, as much as that of "
+                                 "one user may",
+                                 user, user_bytes_max_ >> 20))
+      .hint("what is large belongs in a file, not in a command or a variable");
 }
 
 void Submissions::submit(Submission submission, Instant now, Done done) {
@@ -395,9 +404,12 @@ void Submissions::edit(JobId job, const wire::JobChange& change, const std::stri
   Result<Edit> planned = plan_edit(job, change, now);
   if (!planned.ok()) return refuse_when_durable(planned.error(), std::move(done));
   if (const Status accepted = recorder_.accepts(); !accepted.ok()) return done(accepted.error());
+  JobEntry* entry = book_.find(job);
+  const std::string text = planned->what.empty() ? "" : wire::spec_text(planned->next);
+  const bool grows = text.size() > entry->row.spec_json.size();
+  if (const Status room = grows ? check_bytes(entry->row.user) : Status(); !room.ok()) return done(room.error());
   for (const Priority& other : planned->others)
     edit(other.job, {.priority = other.priority}, by, now, [](const Result<JobId>&) {});
-  JobEntry* entry = book_.find(job);
   if (!planned->what.empty()) {
     const wire::JobSpec& next = planned->next;
     JobEdited edited{.job = job, .priority = {}};
@@ -410,9 +422,10 @@ void Submissions::edit(JobId job, const wire::JobChange& change, const std::stri
     if (change.time_limit_s) edited.time_limit = Duration::seconds(*change.time_limit_s);
     edited.max_running = change.max_running;
     note_request("job.edited", job, by, now, planned->what);
-    entry->row.spec_json = wire::spec_text(next);
+    entry->row.spec_json = text;
     entry->row.name = next.name;
     entry->spec.reset();
+    book_.recount(*entry);
     engine_.feed(std::move(edited), now);
   }
   if (planned->hold) {

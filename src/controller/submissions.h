@@ -37,10 +37,11 @@ Status may_still_change(const JobEntry& entry, const Job& job);
 class Submissions {
  public:
   using Done = std::function<void(Result<JobId>)>;
-  // At most `queue_max` unfinished jobs are accepted.
-  Submissions(std::size_t queue_max, Core& core, JobBook& book, const ProfileBook& profiles, JobNumbers& numbers,
-              Recorder& recorder, Orders& orders, Engine& engine)
+  // At most `queue_max` unfinished jobs are accepted, and of one user no more once they take `user_bytes_max`.
+  Submissions(std::size_t queue_max, std::size_t user_bytes_max, Core& core, JobBook& book, const ProfileBook& profiles,
+              JobNumbers& numbers, Recorder& recorder, Orders& orders, Engine& engine)
       : queue_max_(queue_max),
+        user_bytes_max_(user_bytes_max),
         core_(core),
         book_(book),
         profiles_(profiles),
@@ -58,6 +59,7 @@ class Submissions {
   Status check(const wire::JobSpec& spec, const PastStates& past = {}) const;
   // The same, after `others` new jobs have been accepted; with the key of the submission.
   Status check(const Submission& submission, std::size_t others);
+  Status check_bytes(const std::string& user) const;  // "too-much-submitted"
   // What policies would be told of it; it has no number yet.
   JobRequest request_of(const wire::JobSpec& spec, Instant now) const;
   // Why nothing can be done with a job that the book does not have. Errors: "job-not-found", "member-to-come".
@@ -96,7 +98,7 @@ class Submissions {
   void answer_when_durable(JobEntry& entry, Done done);
   void answer_when_durable(JobId job, Done done);
 
-  std::size_t queue_max_;
+  std::size_t queue_max_, user_bytes_max_;
   Core& core_;
   JobBook& book_;
   const ProfileBook& profiles_;

@@ -44,12 +44,14 @@ class Handler {
  public:
   virtual ~Handler() = default;
   // Called when the head of a request has arrived, before its body is read. A refusal is sent and ends the connection.
-  // Until one of its requests is `trusted`, a connection is a stranger's and bounded like one (ServerSettings).
+  // Until one of its requests is `trusted`, a connection is a stranger's and bounded like one (ServerSettings). Then it is
+  // its user's, and bounded like those of one user.
   struct Verdict {
     std::optional<Response> refusal = {};
     bool trusted = false;
-    bool takes = false;   // on_taken gets the request, with its connection
-    Duration delay = {};  // until the refusal is sent
+    std::string user = {};  // trusted: whose connection it is from now on; empty: nobody's in particular
+    bool takes = false;     // on_taken gets the request, with its connection
+    Duration delay = {};    // until the refusal is sent
   };
   virtual Verdict on_head(const Request& head) = 0;
   // A request that on_head takes, before its body is read.
@@ -68,13 +70,16 @@ struct ServerSettings {
   std::uint16_t port = 5000;          // 0: any free port
   std::size_t body_bytes_max = 1 << 20;
   std::size_t header_bytes_max = 16 << 10;
-  std::size_t connections_max = 20'000;
+  std::size_t connections_max = 20'000;                    // fewer, where the process may not have so many files open
   Duration request_timeout = Duration::whole_seconds(30);  // from the beginning of a request to its end
   Duration idle_timeout = Duration::whole_seconds(120);    // keep-alive connection without a request
   // Connections without a trusted request so far: if there are more, the oldest of them is closed.
   std::size_t strangers_max = 2'000;
   Duration stranger_timeout = Duration::whole_seconds(10);  // from waiting for the first byte to the whole head
   std::size_t stranger_body_bytes_max = 4 << 10;
+  // Trusted connections of one user: if there are more, the one that has waited longest for a request is closed, or if all
+  // are busy the one whose request is oldest.
+  std::size_t user_connections_max = 1'000;
   std::string socket_path = {};  // a Unix socket to listen on as well; empty: none
 };
 

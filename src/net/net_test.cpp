@@ -19,7 +19,7 @@ class TestHandler : public Handler {
  public:
   Verdict on_head(const Request& head) override {
     if (head.header("authorization") == "none") return {Response{401, "text/plain", {}, "who are you?"}, false};
-    return {{}, head.path != "/stranger"};
+    return {.trusted = head.path != "/stranger", .user = head.header("x-user").value_or("")};
   }
   void on_request(Request request, std::shared_ptr<Reply> reply) override {
     if (request.path == "/who")
@@ -72,6 +72,7 @@ class NetTest : public testing::Test {
     settings.request_timeout = Duration::milliseconds(300);
     settings.stranger_timeout = Duration::milliseconds(300);
     settings.strangers_max = 20;
+    settings.user_connections_max = 2;
     settings.socket_path = socket_;
     auto server = HttpServer::listen(loop_, settings, handler_);
     ASSERT_TRUE(server.ok());
@@ -125,6 +126,14 @@ class Raw {
     return text;
   }
 
+  // One answer, of which the connection is kept.
+  std::string ask(const std::string& path, const std::string& user) const {
+    send("GET " + path + " HTTP/1.1\r\nHost: x\r\nX-User: " + user + "\r\n\r\n");
+    char buffer[4096];
+    const ssize_t n = ::recv(fd_, buffer, sizeof buffer, 0);
+    return {buffer, static_cast<std::size_t>(std::max<ssize_t>(0, n))};
+  }
+
  private:
   int fd_;
 };
@@ -143,6 +152,19 @@ TEST_F(NetTest, a_request_is_refused_before_its_body_is_read) {
   const Raw half(server_->port());
   half.send("POST /x HTTP/1.1\r\nHost: x\r\nAuthorization: none\r\nContent-Length: 9000\r\n\r\nabc");
   EXPECT_NE(half.read_all().find("who are you?"), std::string::npos);
+}
+
+TEST_F(NetTest, the_connections_of_one_user_are_bounded_and_those_that_wait_for_nothing_make_room_first) {
+  const Raw stream(server_->port()), idle(server_->port()), other(server_->port()), late(server_->port());
+  EXPECT_NE(stream.ask("/endless", "mei"), "");
+  EXPECT_NE(idle.ask("/who", "mei"), "");
+  EXPECT_NE(other.ask("/who", "tom"), "");
+  EXPECT_NE(late.ask("/who", "mei"), "");
+  EXPECT_EQ(idle.read_all(), "") << "it is closed";
+  EXPECT_NE(late.ask("/who", "mei"), "");
+  EXPECT_NE(other.ask("/who", "tom"), "") << "others are not concerned";
+  EXPECT_NE(other.ask("/who", "mei"), "") << "it becomes another's";
+  EXPECT_EQ(late.read_all(), "");
 }
 
 TEST_F(NetTest, a_stranger_may_send_a_small_body_only) {

@@ -65,7 +65,7 @@ void confine(const WorkerSettings& settings) {
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_NOFILE, 64);
   if (!settings.sandbox) return;
-  ::unshare(CLONE_NEWNET);  // without the permission it runs anyway
+  if (::unshare(CLONE_NEWNET) != 0) ::unshare(CLONE_NEWUSER | CLONE_NEWNET);  // if neither is allowed it runs anyway
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   if (::geteuid() == 0 && (::setgroups(0, nullptr) != 0 || ::setresgid(nobody, nobody, nobody) != 0 ||
                            ::setresuid(nobody, nobody, nobody) != 0)) {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,19 +38,38 @@ Status sync(const std::string& path) {
   return status;
 }
 
+// What root makes in the folder of another user is that user's, whose controller reads it. An open file, since there the
+// user may have put a link in its place.
+void give_to_owner_of(const std::string& folder, int file) {
+  struct stat owner {};
+  if (::geteuid() != 0 || ::stat(folder.c_str(), &owner) != 0) return;
+  if (::fchown(file, owner.st_uid, owner.st_gid) != 0) return;  // on some network folders nobody may
+}
+
+// A new file, in place of what was there.
 Status copy(const std::string& from, const std::string& to) {
-  std::error_code failed;
-  fs::copy_file(from, to, fs::copy_options::overwrite_existing, failed);
-  if (!failed) fs::permissions(to, fs::perms::owner_read | fs::perms::owner_write, failed);
-  if (failed) return cannot_write(to, failed.message());
-  return sync(to);
+  std::error_code ignored;
+  fs::remove(to, ignored);
+  const int in = ::open(from.c_str(), O_RDONLY | O_CLOEXEC);
+  const int out = ::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  ssize_t copied = in < 0 || out < 0 ? -1 : 1;
+  while (copied > 0) copied = ::sendfile(out, in, nullptr, std::size_t{1} << 30);
+  if (copied == 0) give_to_owner_of(fs::path(to).parent_path().string(), out);
+  const bool is_done = copied == 0 && ::fsync(out) == 0;
+  const Status status = is_done ? Status() : Status(cannot_write(to, std::strerror(errno)));
+  for (const int file : {in, out}) {
+    if (file >= 0) ::close(file);
+  }
+  return status;
 }
 
 // As long as it lives, no controller runs on the folder.
 class FolderLock {
  public:
   explicit FolderLock(const std::string& data_dir)
-      : file_(::open((data_dir + "/controller.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {}
+      : file_(::open((data_dir + "/controller.lock").c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)) {
+    if (file_ >= 0) give_to_owner_of(data_dir, file_);
+  }
   ~FolderLock() {
     if (file_ >= 0) ::close(file_);
   }

@@ -111,7 +111,7 @@ void SqliteStore::prepare() {
       "description_json=excluded.description_json",
       1, 3);
   write_setting_ = prepared(insert_query("REPLACE", "settings", "key, value", 2), 0, 2);
-  write_profile_ = prepared(insert_query("REPLACE", "profiles", "at_us, family, profile_json", 3), 1, 2);
+  write_profile_ = prepared(insert_query("REPLACE", "profiles", "at_us, family, profile_json, user", 4), 1, 3);
   write_removed_ = prepared(insert_query("REPLACE", "removed_jobs", "first_id, last_id, at_us, rule", 4), 3, 1);
   write_regret_ = prepared(insert_query("REPLACE", "regrets", regret_columns, 11), 9, 2);
   write_estimate_ = prepared(insert_query("REPLACE", "estimates", estimate_columns, 12), 9, 3);
@@ -159,7 +159,7 @@ void SqliteStore::write(const Batch& batch) {
     sql_ << "DELETE FROM keys_of_jobs WHERE job_id <= :last", soci::use(last);
   for (const ProfileRow& row : batch.profiles) {
     write_profile_->number(0, row.at_us);
-    texts(*write_profile_, {&row.family, &row.profile_json});
+    texts(*write_profile_, {&row.family, &row.profile_json, &row.user});
   }
   for (const Removal& removal : batch.removals) remove(removal);
   write_notifications_->run(batch);
@@ -227,8 +227,9 @@ std::vector<SettingRow> settings(soci::session& sql) {
 
 std::vector<ProfileRow> profiles(soci::session& sql) {
   std::vector<ProfileRow> rows;
-  Select s(sql, "SELECT at_us, family, profile_json FROM profiles WHERE profile_json <> '' ORDER BY family", 1, 2);
-  while (s.next()) rows.push_back({s.text(0), s.text(1), s.whole(0)});
+  Select s(sql, "SELECT at_us, family, profile_json, user FROM profiles WHERE profile_json <> '' ORDER BY family", 1,
+           3);
+  while (s.next()) rows.push_back({s.text(0), s.text(1), s.whole(0), s.text(2)});
   return rows;
 }
 

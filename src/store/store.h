@@ -93,6 +93,7 @@ struct ProfileRow {
   std::string family;
   std::string profile_json;  // wire::TrainingProfile; empty: deleted
   std::int64_t at_us = 0;
+  std::string user = {};  // who stored it; empty: that was not noted
 };
 
 struct SettingRow {

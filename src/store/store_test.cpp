@@ -76,7 +76,7 @@ TEST_F(StoreTest, gives_back_every_value_it_was_given) {
                       {5'000'000'001, 3, 5'000'000'008, "c", "s", 0, "0,1", "", {}}};
   batch.settings = {{"last_server", "s"}};
   batch.regrets = {{5'000'000'007, 5'000'000'006, 3, 16, 5'000'000'010, 5'000'000'009, -1, -2, 1, "fifo", "sjf"}};
-  batch.profiles = {{"cnn", "{}", 5'000'000'006}, {"gone", "", 5'000'000'006}};
+  batch.profiles = {{"cnn", "{}", 5'000'000'006, "mei"}, {"gone", "", 5'000'000'006}};
   ASSERT_TRUE(open()->commit(batch).ok());
   auto store = open();
   const auto loaded = store->load(5'000'000'004, 100);
@@ -90,6 +90,7 @@ TEST_F(StoreTest, gives_back_every_value_it_was_given) {
   EXPECT_EQ(loaded->profiles.front().family, "cnn");
   EXPECT_EQ(loaded->profiles.front().profile_json, "{}");
   EXPECT_EQ(loaded->profiles.front().at_us, 5'000'000'006);
+  EXPECT_EQ(loaded->profiles.front().user, "mei");
   EXPECT_EQ(loaded->keys.front().job_id, 5'000'000'001);
   EXPECT_EQ(loaded->next_event_seq, 2);
   EXPECT_EQ(loaded->next_job_id, 5'000'000'002);

@@ -7,8 +7,8 @@
 
 namespace sl::wire {
 
-inline constexpr std::array<std::string_view, 13> event_subjects = {
-    "job",      "server",  "gpu",     "policy", "attempt", "clock",       "database",
-    "decision", "history", "sign_in", "user",   "token",   "announcement"};
+inline constexpr std::array<std::string_view, 14> event_subjects = {
+    "job",      "server",  "gpu",     "policy", "attempt", "clock",        "database",
+    "decision", "history", "sign_in", "user",   "token",   "announcement", "profile"};
 
 }  // namespace sl::wire

@@ -1478,6 +1478,7 @@ export interface SimulationResult {
 
 export interface StoredProfile extends Profile {
   since?: string;
+  user?: string | null;
 }
 
 export interface StoredSnapshot {
