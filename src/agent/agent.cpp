@@ -309,6 +309,7 @@ class LiveAgent : public Agent, private AgentPorts {
   std::set<std::tuple<std::string, int, std::int64_t>> foreign_uses_;  // that were told: attempt, GPU, process
   std::map<std::string, ReservedPort> reserved_ports_;                 // of attempts that are prepared
   LauncherLink launcher_;
+  bool has_replaced_launcher_ = false;
   Enforced enforced_ = {{}, "the launcher is of an older version"};
   ControllerSession controller_;
   std::shared_ptr<net::EventLoop::Timer> tick_;
@@ -330,6 +331,9 @@ void LiveAgent::on_launcher_message(const Fields& message) {
   }
   if (const auto enforced = to_enforced(message)) enforced_ = *enforced;
   if (!message.empty() && message.front() == "listed" && !logic_.launcher_ready()) {
+    // One that an older version has left, with nothing to look after: it ends, and ours is started.
+    const bool is_left_over = logic_.attempts().empty() && launcher_.is_of_another_build();
+    if (is_left_over && !std::exchange(has_replaced_launcher_, true)) return launcher_.send({"shutdown"});
     logic_.on_launcher_listed();
     containers_.keep_only([this](const std::string& key) { return logic_.attempts().contains(key); });
     const auto runs_here = [this](const std::string& key) {

@@ -20,6 +20,11 @@ std::string websocket_url(std::string url) {
   return url + "/api/v1/agent";
 }
 
+// "bad-message", as a controller closes a connection; what the system says of one that broke is a sentence.
+bool is_code(const std::string& reason) {
+  return !reason.empty() && reason.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == reason.npos;
+}
+
 }  // namespace
 
 ControllerSession::ControllerSession(net::EventLoop& loop, const std::string& controller_url,
@@ -63,12 +68,15 @@ void ControllerSession::say(const std::string& why) {
 
 void ControllerSession::on_open(std::shared_ptr<net::WebSocket> socket) {
   socket_ = std::move(socket);
+  is_answered_ = false;
   net::WebSocket::Callbacks callbacks;
   callbacks.on_message = [this, alive = std::weak_ptr(alive_), number = ++number_](const std::string& text) {
     if (!alive.expired() && number == number_) on_text(text);
   };
-  callbacks.on_close = [this, alive = std::weak_ptr(alive_), number = number_](const std::string&) {
+  callbacks.on_close = [this, alive = std::weak_ptr(alive_), number = number_](const std::string& reason) {
     if (alive.expired() || number != number_) return;
+    if (!is_answered_ && is_code(reason))
+      say("the controller ends the connection (" + reason + "); it may be of another version of schedulearn");
     lose();
     events_.on_lost();
   };
@@ -79,6 +87,7 @@ void ControllerSession::on_open(std::shared_ptr<net::WebSocket> socket) {
 void ControllerSession::on_text(const std::string& text) {
   const auto message = wire::decode_controller_message(text);
   if (!message.ok()) return;  // from a newer controller: nothing we can do
+  is_answered_ = true;
   if (std::holds_alternative<wire::Welcome>(*message)) welcomed_ = boot_now(), said_.clear();
   if (const auto* refused = std::get_if<wire::Refused>(&*message))
     say("refused by the controller: " + wire::visible_name(refused->message));

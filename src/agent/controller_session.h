@@ -46,6 +46,7 @@ class ControllerSession {
   std::shared_ptr<net::WebSocket> socket_;
   int number_ = 0;    // counts sockets
   std::string said_;  // why it has not joined, as told last
+  bool is_answered_ = false;  // by this connection
   std::shared_ptr<void> connecting_;
   std::shared_ptr<net::EventLoop::Timer> retry_;
   double retry_s_;

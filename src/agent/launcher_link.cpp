@@ -51,8 +51,22 @@ bool LauncherLink::try_socket() {
   return connected;
 }
 
+std::string LauncherLink::program() const {
+  return settings_.program.empty() ? program_folder() + "/schedulearn-launcher" : settings_.program;
+}
+
+bool LauncherLink::is_of_another_build() const {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (socket_ < 0 || ::getsockopt(socket_, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+  std::error_code failed;
+  const fs::path running = fs::read_symlink("/proc/" + std::to_string(peer.pid) + "/exe", failed);
+  const fs::path own = failed ? fs::path() : fs::canonical(program(), failed);
+  return !failed && running != own;  // "… (deleted)" if it has been replaced
+}
+
 Status LauncherLink::start_launcher() const {
-  std::string program = settings_.program.empty() ? program_folder() + "/schedulearn-launcher" : settings_.program;
+  std::string program = this->program();
   if (::access(program.c_str(), X_OK) != 0)
     return internal_error("launcher-missing", "the program that starts jobs is missing: " + program)
         .hint("install schedulearn again");

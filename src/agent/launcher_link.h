@@ -40,6 +40,8 @@ class LauncherLink {
   void reconnect();
   void disconnect();
   bool is_connected() const { return socket_ >= 0; }
+  // Whether what it is connected to is another program than it would start, or an earlier one of that name.
+  bool is_of_another_build() const;
 
   // Never waits for a launcher that does not read. Does nothing without a connection.
   void send(const Fields& message);
@@ -53,6 +55,7 @@ class LauncherLink {
  private:
   void flush();
   bool try_socket();
+  std::string program() const;  // that it starts
   Status start_launcher() const;
   void read();
   void lose();

@@ -5,6 +5,7 @@
 #include "agent/agent.h"
 #include "app/data_folder.h"
 #include "app/roles.h"
+#include "app/start_pages.h"
 #include "cli/cli.h"
 #include "controller/controller.h"
 #include "controller/recording.h"
@@ -21,6 +22,7 @@ void run_until_signal(net::EventLoop& loop, const std::string& text) {
   loop.on_signals({SIGINT, SIGTERM}, [&](int) { loop.stop(); });
   std::printf("%s\n", text.c_str());
   std::fflush(stdout);
+  const auto timer = release_start_pages(loop);
   loop.run();
 }
 

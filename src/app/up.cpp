@@ -11,6 +11,7 @@
 
 #include "app/data_folder.h"
 #include "app/roles.h"
+#include "app/start_pages.h"
 #include "base/shell_words.h"
 #include "cli/browser.h"
 
@@ -133,6 +134,7 @@ void Up::run(bool opens_page) {
   if (opens_page && cli::has_desktop()) std::thread([page] { cli::open_browser(page); }).detach();
   say(fmt::format("Schedulearn is up at http://127.0.0.1:{} (data in {}). Ctrl-C stops it and its jobs.",
                   controller_->port(), data_));
+  const auto timer = release_start_pages(loop_);
   loop_.run();
 }
 

@@ -73,7 +73,8 @@ void AgentCommands::add_to(CLI::App& app) {
                             [this] { return join_cluster(); });
   join->add_option("url", url_, "address of the controller")->required();
   join->add_option("--data", options_.data, "data directory of the agent")->required();
-  join->add_option("--name", options_.name, "the server's name (default: that of its token, or the host's)");
+  join->add_option("--name", options_.name,
+                   "the server's name (default: the one it had, that of its token, or the host's)");
   join->add_option(
       "--token-file", options_.token_file,
       "file whose first line is the token that servers add has made, or an admin's; -: standard input (default: "
@@ -152,7 +153,11 @@ Result<Context> AgentCommands::admitted(const std::string& url, std::string& sec
 int AgentCommands::join_cluster() {
   const auto url = full_url(url_);
   if (!url.ok()) return fail(url.error());
+  // A cluster whose controller has moved knows this server, and its token.
+  const auto before = joined_with(options_.data);
   std::string secret, name = options_.name;
+  if (before && name.empty()) name = before->name;
+  if (before && options_.token_file.empty()) options_.token_file = before->token_file;
   const auto context = admitted(*url, secret, name);
   if (!context.ok()) return fail(context.error());
   std::error_code unknown;

@@ -87,7 +87,9 @@ std::string kind_text(const json::value& server) {
   std::string text =
       (simulated ? "simulated GPUs" : "") + std::string(simulated && !engine.empty() ? ", " : "") + engine;
   const std::string unlimited = text_at(server, "cannot_enforce");
-  if (!unlimited.empty()) text += (text.empty() ? "" : ", ") + ("no limits on " + unlimited);
+  if (!unlimited.empty())
+    text += (text.empty() ? "" : ", ") +
+            ((unlimited.find(" is ") == unlimited.npos ? "no limits on " : "no limits: ") + unlimited);
   return text;
 }
 

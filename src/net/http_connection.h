@@ -19,6 +19,7 @@
 
 #include "net/event_loop_impl.h"
 #include "net/http_server.h"
+#include "net/websocket_impl.h"
 
 namespace sl::net {
 

@@ -89,12 +89,16 @@ class BeastWebSocket : public WebSocket, public std::enable_shared_from_this<Bea
   }
   void written(boost::system::error_code error) {
     writing_ = false;
-    if (error || closed_) return fail(error.message());
+    if (error || closed_) return fail(why_over(error));
     unsent_ -= queue_.front().bytes.size();
     queue_.pop_front();
     if (!queue_.empty()) return write();
     if (closing_) return finish_close();
     if (callbacks_.on_drain) callbacks_.on_drain();
+  }
+  // What the other end has said, else what has happened.
+  std::string why_over(boost::system::error_code error) const {
+    return socket_.reason() ? std::string(socket_.reason().reason.c_str()) : error.message();
   }
   void read() {
     is_reading_ = true;
@@ -103,9 +107,7 @@ class BeastWebSocket : public WebSocket, public std::enable_shared_from_this<Bea
   }
   void received(boost::system::error_code error) {
     is_reading_ = false;
-    if (error)
-      return fail(error == boost::beast::websocket::error::closed ? std::string(socket_.reason().reason.c_str())
-                                                                  : error.message());
+    if (error) return fail(why_over(error));
     std::string text = boost::beast::buffers_to_string(buffer_.data());
     buffer_.consume(buffer_.size());
     const auto& on_message =

@@ -88,7 +88,7 @@ void ElasticPolicy::decide(const Snapshot& snapshot, Plan& plan) {
   prepare(snapshot, plan);
   if (ranks_change(snapshot)) rekey_all(snapshot);
   const Supply supply = gather(snapshot);
-  if (shares_.empty()) return wake(snapshot, plan);
+  if (shares_.empty() && lines_.size() == 0) return wake(snapshot, plan);
   divide(snapshot, shares_, supply);
   keep_to_allowed_counts(snapshot, supply);
   {

@@ -1,6 +1,7 @@
 #include "policy/future_gpus.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "policy/placer.h"
 
@@ -166,6 +167,17 @@ ServerCounts FutureGpus::spread(const JobRequest& request, int gpus, Instant fro
   return taken;
 }
 
+namespace {
+
+// Of what is unlimited nothing is missing.
+ResourceVector difference(ResourceVector all, const ResourceVector& left) {
+  for (std::size_t d = 0; d < resource_count; ++d)
+    all.amount[d] = std::isinf(all.amount[d]) ? 0 : all.amount[d] - left.amount[d];
+  return all;
+}
+
+}  // namespace
+
 std::optional<Booking> FutureGpus::now_on_many(const JobRequest& request, int gpus, Duration length) const {
   if (first_of_pool_.valid()) return std::nullopt;
   const FreeGpus& free = snapshot_.free;
@@ -174,9 +186,7 @@ std::optional<Booking> FutureGpus::now_on_many(const JobRequest& request, int gp
     const ServerIndex server(s);
     const int booked = free.is_open(server) ? free.count(server) - steps_[s].front().free : 0;
     if (booked <= 0) continue;
-    ResourceVector needed = free.resources(server);
-    needed -= resources_[s];
-    left.take(server, free.on(server).lowest(booked), needed);
+    left.take(server, free.on(server).lowest(booked), difference(free.resources(server), resources_[s]));
   }
   const auto placed = place_consolidated(left.free(), snapshot_.servers, request, gpus);
   if (!placed) return std::nullopt;

@@ -2,10 +2,13 @@
 // costs constant time: servers are counted by how many free GPUs they have.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "model/allocation.h"
+#include "trace/trace.h"
 
 namespace sl::sim {
 
@@ -54,5 +57,19 @@ class FreeTime {
   double useless_ = 0;
   double free_s_ = 0, fragmented_s_ = 0, useless_s_ = 0;
 };
+
+// What it needs of a trace whose largest server has so many GPUs. Jobs that take several servers count as none.
+inline std::array<double, FreeTime::most + 1> wider_than(const trace::Trace& trace, int gpus_per_server) {
+  std::array<double, FreeTime::most + 1> wider{};
+  double jobs = 0;
+  for (const trace::TraceJob& job : trace.jobs) {
+    if (job.gpus == 0 || job.gpus > std::min(gpus_per_server, static_cast<int>(FreeTime::most))) continue;
+    ++jobs;
+    ++wider[static_cast<std::size_t>(job.gpus)];
+  }
+  double above = 0;
+  for (std::size_t n = FreeTime::most + 1; n-- > 0;) above += std::exchange(wider[n], jobs > 0 ? above / jobs : 0);
+  return wider;
+}
 
 }  // namespace sl::sim

@@ -81,6 +81,14 @@ JobRequest Requests::of(const trace::TraceJob& job) const {
   return request;
 }
 
+bool Prerequisite::is_missed(const trace::TraceJob& job, const Core& core) const {
+  const auto prerequisites = failed_.empty() ? nullptr : of(job);
+  return prerequisites && std::ranges::any_of(prerequisites->after, [&](JobId id) {
+           const JobIndex index = core.find(id);
+           return failed_.contains(id) && (!index.valid() || is_finished(core.job(index).state));
+         });
+}
+
 void set_demand(JobRequest& request, const Cluster& cluster) {
   if (cluster.is_pool) request.demand = {}, request.servers_chosen = {};
   if (cluster.is_pool || roles_of(request).empty()) return;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <map>
+#include <unordered_set>
 
+#include "core/core.h"
 #include "model/names.h"
 #include "policy/needs.h"
 #include "policy/satisfiable.h"
@@ -40,10 +42,18 @@ class Prerequisite {
  public:
   explicit Prerequisite(const trace::Trace& trace);
   std::shared_ptr<const Prerequisites> of(const trace::TraceJob& job) const;  // null: none
+  // A job or a group has failed or was turned away.
+  void note_failure(JobId id) {
+    if (!jobs_.empty()) failed_.insert(id);
+  }
+  // Whether one that must have succeeded has ended otherwise, so that the core, which fails jobs that wait for it as it ends,
+  // would let this one start.
+  bool is_missed(const trace::TraceJob& job, const Core& core) const;
 
  private:
   const trace::Trace& trace_;
   std::map<std::string_view, JobId> jobs_;  // and groups, that others wait for
+  std::unordered_set<JobId> failed_;        // if there are any of those
 };
 
 // Sets what follows from the model's roles: what all members need, and that they may be on several servers: they talk over

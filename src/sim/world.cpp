@@ -20,19 +20,6 @@
 namespace sl::sim {
 namespace {
 
-std::array<double, FreeTime::most + 1> wider_than(const trace::Trace& trace, int gpus_per_server) {
-  std::array<double, FreeTime::most + 1> wider{};
-  double jobs = 0;
-  for (const trace::TraceJob& job : trace.jobs) {
-    if (job.gpus == 0 || job.gpus > std::min(gpus_per_server, static_cast<int>(FreeTime::most))) continue;
-    ++jobs;
-    ++wider[static_cast<std::size_t>(job.gpus)];
-  }
-  double above = 0;
-  for (std::size_t n = FreeTime::most + 1; n-- > 0;) above += std::exchange(wider[n], jobs > 0 ? above / jobs : 0);
-  return wider;
-}
-
 class World : private Journal, private Fleet {
  public:
   World(const trace::Trace& trace, std::unique_ptr<Policy> policy, const SimulationSettings& settings,
@@ -300,7 +287,9 @@ class World : private Journal, private Fleet {
     exit.exit_code = 1;
     engine_.feed(AttemptExited{answer.job, answer.attempt, exit, again}, now_);
     ++result_.outcomes[index_of(answer.job)].failures;
-    if (!again) leave(index, index_of(answer.job));
+    if (again) return;
+    prerequisite_.note_failure(answer.job);
+    leave(index, index_of(answer.job));
   }
 
   // The work since its last checkpoint is lost.
@@ -352,8 +341,19 @@ class World : private Journal, private Fleet {
     while (next_arrival_ < trace_.jobs.size() && trace_.jobs[next_arrival_].submitted <= now_) {
       const std::size_t first = next_arrival_, members = trace::array_at(trace_, first);
       for (std::size_t i = 0; i < std::max<std::size_t>(1, members); ++i) note_arrival();
-      members > 0 ? submit_array(first, members) : engine_.feed(JobSubmitted{request_of(first)}, now_);
+      if (prerequisite_.is_missed(trace_.jobs[first], core_))
+        turn_away(first, std::max<std::size_t>(1, members));
+      else
+        members > 0 ? submit_array(first, members) : engine_.feed(JobSubmitted{request_of(first)}, now_);
     }
+  }
+  void turn_away(std::size_t first, std::size_t jobs) {
+    prerequisite_.note_failure(group_of(trace_, first));
+    for (std::size_t job = first; job < first + jobs; ++job) {
+      prerequisite_.note_failure(id_of(job));
+      tell({.kind = WorldEventKind::reject, .at = now_, .job = job});
+    }
+    result_.failed += static_cast<std::int64_t>(jobs), ended_ += jobs;
   }
   void note_arrival() {
     result_.outcomes.emplace_back();
@@ -529,6 +529,7 @@ class World : private Journal, private Fleet {
   bool append(const Core&, const std::vector<Record>& records, BatchNumber) override {
     for (const Record& record : records) {
       if (record.kind != RecordKind::job_state || record.to != JobState::failed) continue;
+      prerequisite_.note_failure(record.job);
       if (index_of(record.job) >= trace_.jobs.size()) continue;  // a group, whose members are counted
       ++result_.failed;
       const bool turned_away = record.from == JobState::pending || record.from == JobState::suspended;

@@ -466,6 +466,24 @@ class Idler : public Policy {
   Duration every_;
 };
 
+TEST(After, a_job_is_turned_away_whether_the_other_has_failed_before_it_came_or_fails_then) {
+  Cluster cluster = Cluster::uniform(1, 2);
+  cluster.faults.job_mtbf = Duration::whole_seconds(100);
+  for (const char* submitted : {"5", "100000"}) {
+    const SimulationResult result =
+        run_on(trace_of(std::string("a,0,1,10000,,\nb,") + submitted + ",1,1,,a\nc," + submitted + ",1,1,,b\n",
+                        ",array,after"),
+               "fifo", cluster);
+    EXPECT_EQ(result.failed, 3) << submitted;
+    EXPECT_EQ(result.unfinished, 0) << submitted;
+    EXPECT_FALSE(result.outcomes[1].started.happened()) << submitted;
+  }
+  const SimulationResult arrays = run_on(
+      trace_of("a,0,1,10000,x,\nb,0,1,1,x,\nc,100000,1,1,y,x\nd,100000,1,1,y,x\n", ",array,after"), "fifo", cluster);
+  EXPECT_EQ(arrays.failed, 3);
+  EXPECT_EQ(arrays.unfinished, 0);
+}
+
 TEST(IdleCluster, is_given_up_after_a_month) {
   SimulationSettings settings;
   settings.cluster = Cluster::uniform(1, 8);

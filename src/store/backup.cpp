@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,21 +45,29 @@ void give_to_owner_of(const std::string& folder, int file) {
   if (::fchown(file, owner.st_uid, owner.st_gid) != 0) return;  // on some network folders nobody may
 }
 
-// A new file, in place of what was there.
-Status copy(const std::string& from, const std::string& to) {
+// The database as it is at one moment, whoever uses it meanwhile, in a new file; what was there is gone. No file is left if
+// that fails.
+Result<DatabaseReport> copy(const std::string& database, const std::string& part) {
   std::error_code ignored;
-  fs::remove(to, ignored);
-  const int in = ::open(from.c_str(), O_RDONLY | O_CLOEXEC);
-  const int out = ::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  ssize_t copied = in < 0 || out < 0 ? -1 : 1;
-  while (copied > 0) copied = ::sendfile(out, in, nullptr, std::size_t{1} << 30);
-  if (copied == 0) give_to_owner_of(fs::path(to).parent_path().string(), out);
-  const bool is_done = copied == 0 && ::fsync(out) == 0;
-  const Status status = is_done ? Status() : Status(cannot_write(to, std::strerror(errno)));
-  for (const int file : {in, out}) {
-    if (file >= 0) ::close(file);
+  fs::remove(part, ignored);
+  const int made = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (made < 0) return cannot_write(part, std::strerror(errno));
+  give_to_owner_of(fs::absolute(part).parent_path().string(), made);
+  ::close(made);
+  Result<DatabaseReport> report = DatabaseReport{};
+  try {
+    soci::session sql(soci::sqlite3, connection_to(database));
+    sql << "VACUUM INTO " + sql_literal(fs::absolute(part).string());
+    report = check_database(part);
+  } catch (const std::exception& e) {
+    const Error failed = translate(e);
+    report = failed.code == "disk-full" ? cannot_write(part, "there is no room") : failed;
   }
-  return status;
+  if (report.ok()) {
+    if (const Status written = sync(part); !written.ok()) report = written.error();
+  }
+  if (!report.ok()) fs::remove(part, ignored);
+  return report;
 }
 
 // As long as it lives, no controller runs on the folder.
@@ -148,34 +155,24 @@ Result<DatabaseReport> back_up(const std::string& data_dir, const std::string& f
     return not_found("no-database", "there is no database " + database + ": " + std::strerror(errno));
   if (std::error_code ignored; fs::exists(file, ignored)) return conflict("file-exists", file + " exists already");
   const std::string part = file + ".part";
+  auto report = copy(database, part);
+  if (!report.ok()) return report;
+  report->file = file;
+  if (::rename(part.c_str(), file.c_str()) == 0) return report;
+  const Error failed = cannot_write(file, std::strerror(errno));
   std::error_code ignored;
   fs::remove(part, ignored);
-  const int made = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (made < 0) return cannot_write(part, std::strerror(errno));
-  ::close(made);
-  try {
-    soci::session sql(soci::sqlite3, connection_to(database));
-    sql << "VACUUM INTO " + sql_literal(fs::absolute(part).string());
-  } catch (const std::exception& e) {
-    fs::remove(part, ignored);
-    const Error failed = translate(e);
-    return failed.code == "disk-full" ? cannot_write(part, "there is no room") : failed;
-  }
-  auto report = check_database(part);
-  const Status written = report.ok() ? sync(part) : Status(report.error());
-  if (written.ok() && ::rename(part.c_str(), file.c_str()) == 0) return report->file = file, report;
-  fs::remove(part, ignored);
-  return written.ok() ? cannot_write(file, std::strerror(errno)) : written.error();
+  return failed;
 }
 
 Result<DatabaseReport> restore(const std::string& data_dir, const std::string& file, std::int64_t now_us) {
-  auto report = check_database(file);
-  if (!report.ok()) return report;
+  if (const auto whole = check_database(file); !whole.ok()) return whole;
   ::mkdir(data_dir.c_str(), 0700);  // a machine that takes over has none; what else fails, the lock says
   const FolderLock lock(data_dir);
   if (const Status taken = lock.take(data_dir); !taken.ok()) return taken.error();
   const std::string database = database_of(data_dir), part = database + ".part";
-  if (const Status copied = copy(file, part); !copied.ok()) return copied.error();
+  auto report = copy(file, part);
+  if (!report.ok()) return report;
   std::error_code ignored;
   if (fs::exists(database, ignored)) {
     report->kept = database + ".before-" + std::to_string(now_us / 1'000'000);

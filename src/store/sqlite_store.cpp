@@ -327,7 +327,9 @@ Result<std::unique_ptr<Store>> open_sqlite(const std::string& data_dir) {
     store->prepare();
     return std::unique_ptr<Store>(std::move(store));
   } catch (const std::exception& e) {
-    return translate(e);
+    Error failed = translate(e);
+    if (failed.code == "disk-full") failed.hints = {"make room there, and start it again"};
+    return failed;
   }
 }
 
@@ -343,7 +345,8 @@ Result<Loaded> load_past(const std::string& data_dir, std::size_t finished_max) 
     if (!version.ok()) return version.error();
     if (*version < static_cast<std::int64_t>(migrations().size()))
       return conflict("older-schema", data_dir + " was written by an older version of schedulearn")
-          .hint("bring it up to date: schedulearn up --data " + data_dir);
+          .hint("schedulearn controller run --data " + data_dir +
+                "   brings it up to date; if it is to stay as it is, do so with a copy of the folder");
     return load(sql, finished_max);
   } catch (const std::exception& e) {
     return translate(e);

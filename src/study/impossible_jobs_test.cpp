@@ -79,6 +79,27 @@ TEST_F(ImpossibleJobs, are_none_where_fewer_of_a_servers_gpus_have_enough_cpus_f
   }
 }
 
+TEST_F(ImpossibleJobs, are_none_where_the_servers_say_how_many_cpus_they_have_and_not_how_much_memory) {
+  std::ofstream(folder_ / "t.csv") << "job_id,submit_time_s,gpus,duration_s,mem_mib,roles\n"
+                                      "a,0,1,5,,worker 1 cpus=6\nb,0,2,10,,worker 2 cpus=3\nc,0,1,1,1,\n";
+  for (const PolicyEntry& entry : policies()) {
+    const auto result = run(settings(entry.info.name, "[[servers]]\ngpus = 8\ncpus = 8\n"));
+    ASSERT_TRUE(result.ok()) << result.error().message;
+    EXPECT_EQ(result->rows.front().metrics.unfinished, 0) << entry.info.name;
+  }
+}
+
+TEST_F(ImpossibleJobs, are_none_of_which_an_elastic_policy_can_give_the_least_they_ask_for) {
+  std::ofstream(folder_ / "t.csv") << "job_id,submit_time_s,gpus,duration_s,gpus_min,gpus_max,on\n"
+                                      "a,0,3,30,1,3,gpu1|gpu2\n";
+  for (const PolicyEntry& entry : policies()) {
+    if (!entry.info.elastic || entry.info.name == "gandiva" || entry.info.name == "auto") continue;  // they only grow
+    const auto result = run(settings(entry.info.name, "[[servers]]\ncount = 3\ngpus = 1\n"));
+    ASSERT_TRUE(result.ok()) << result.error().message;
+    EXPECT_EQ(result->rows.front().metrics.unfinished, 0) << entry.info.name;
+  }
+}
+
 TEST_F(ImpossibleJobs, are_none_that_are_wider_than_every_server_they_may_use) {
   const std::string servers =
       "[[servers]]\ncount = 3\ngpus = 4\ngpu_type = \"V100\"\n[[servers]]\nname = \"big\"\ngpus = 8\ngpu_type = "
@@ -103,8 +124,7 @@ TEST_F(ImpossibleJobs, under_one_policy_are_named_with_what_they_lack) {
   const auto result = run(settings("fifo", "[[servers]]\ngpus = 2\ngpu_type = \"A\"\n[[servers]]\ngpus = 4\n"));
   ASSERT_TRUE(result.ok()) << result.error().message;
   EXPECT_EQ(result->rows.front().metrics.unfinished, 1);
-  EXPECT_EQ(result->rows.front().first_unfinished,
-            "a: under this policy it needs 4 GPUs, all servers together have 2");
+  EXPECT_EQ(result->rows.front().first_unfinished, "a: under this policy it needs 4 GPUs, all servers together have 2");
 }
 
 TEST_F(ImpossibleJobs, are_an_error_if_the_user_wants_to_know) {

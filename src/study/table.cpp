@@ -275,7 +275,7 @@ void print_left_out(const ExperimentResult& result, const TableStyle& style, std
   const auto say = [&](std::int64_t count, const char* what, const char* noun, const char* which = "") {
     if (count > 0) fmt::print(out, "  {:<12} {} {}{}{}\n", what, count_text(count), noun, count == 1 ? "" : "s", which);
   };
-  say(report.dropped_oversize, "left out", "job", " too wide for the cluster");
+  say(report.dropped_oversize, "left out", "job", " wider than the cluster, or than --max-gpus");
   say(report.dropped_without_gpus, "left out", "job", " without a GPU: --keep-cpu-jobs");
   for (const auto& [lack, such] : result.impossible) {
     print_wrapped(

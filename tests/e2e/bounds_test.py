@@ -5,7 +5,9 @@ import contextlib
 import http.client
 import json
 import os
+import pathlib
 import pwd
+import re
 import socket
 import tempfile
 import unittest
@@ -95,6 +97,16 @@ class Bounds(PeopleLab):
             said = self.lab.cli(*command).stdout
             self.assertNotIn("\x1b", said, command)
         self.assertIn("^[]0;title^G", self.lab.cli("why", job).stdout)
+
+
+    def test_daemons_give_back_the_pages_that_only_their_start_needs(self):
+        def mapped_kib(daemon):
+            return int(re.search(r"RssFile:\s+(\d+)", pathlib.Path(f"/proc/{daemon.pid}/status").read_text())[1])
+
+        before = {daemon: mapped_kib(daemon) for daemon in (self.lab.controller, self.lab.agent)}
+        for daemon, kib in before.items():
+            until(lambda: mapped_kib(daemon) < 0.8 * kib, what=f"less than 80 % of {kib} KiB")
+        self.assertEqual(self.lab.finished(self.lab.submit("true"))["state"], "succeeded")
 
 
 class RestoreByRoot(PeopleLab):

@@ -95,7 +95,7 @@ class ResearchTest(unittest.TestCase):
                  "twice.csv": (good + "7,200,1,5\n", 2, "line 102"),
                  "empty.csv": ("", 2, "trace-columns"),
                  "columns.csv": ("job_id,gpus\n1,1\n", 2, "trace-columns"),
-                 "wide.csv": (good + "x,200,99,5\n", 0, "1 job too wide for the cluster")}
+                 "wide.csv": (good + "x,200,99,5\n", 0, "1 job wider than the cluster")}
         for name, (text, status, says) in wrong.items():
             (self.folder / name).write_text(text)
             told = self.run_program("sim", "run", "--trace", name, "--servers", "2x4", "--policy", "fifo", "--jobs-out", "jobs.csv", status=status)

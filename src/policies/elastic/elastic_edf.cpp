@@ -159,6 +159,7 @@ class ElasticEdf : public ResizingPolicy {
     return {.major = is_late ? late : in_time, .minor = job.request.deadline.us};
   }
   int gpus_of(const Job& job) const override { return job.request.gpus; }
+  int gpus_least(const Job& job) const override { return job.request.gpus_min; }
 
   Instant wake_besides(const Snapshot& snapshot) override {
     if (!knows_when_late_) return next_late(snapshot, run_times_, tolerance);

@@ -108,8 +108,10 @@ void GandivaTurn::spread() {
   for (const auto& [earlier, later] : packed_pairs(snapshot_, sharing_)) {
     const Job& job = snapshot_.job(later);
     if (changed_.contains(earlier) || changed_.contains(later) || !is_movable(job) || !job.request.migratable) continue;
+    const Server& server = snapshot_.servers[job.allocation.parts().front().server];
+    if (!is_eligible(server, job.request)) continue;  // its GPUs have been exchanged since
     JobRequest alike = job.request;
-    alike.gpu_types = {snapshot_.servers[job.allocation.parts().front().server].description.gpu_type};
+    alike.gpu_types = {server.description.gpu_type};
     auto gpus = place(trial_.free(), snapshot_.servers, alike, job.allocation.count());
     if (!gpus) continue;
     trial_.take(*gpus, job.request);
