@@ -265,6 +265,7 @@ class LiveAgent : public Agent, private AgentPorts {
 
   void on_launcher_message(const Fields& message);
   void on_launcher_lost();
+  bool replace_launcher();
   void on_state(const LauncherState& state);
   void tell(const LauncherState& state);
   void tell_end(const LauncherState& end, const CheckpointMeasures::Left& left);
@@ -331,9 +332,7 @@ void LiveAgent::on_launcher_message(const Fields& message) {
   }
   if (const auto enforced = to_enforced(message)) enforced_ = *enforced;
   if (!message.empty() && message.front() == "listed" && !logic_.launcher_ready()) {
-    // One that an older version has left, with nothing to look after: it ends, and ours is started.
-    const bool is_left_over = logic_.attempts().empty() && launcher_.is_of_another_build();
-    if (is_left_over && !std::exchange(has_replaced_launcher_, true)) return launcher_.send({"shutdown"});
+    if (replace_launcher()) return;
     logic_.on_launcher_listed();
     containers_.keep_only([this](const std::string& key) { return logic_.attempts().contains(key); });
     const auto runs_here = [this](const std::string& key) {
@@ -344,6 +343,14 @@ void LiveAgent::on_launcher_message(const Fields& message) {
     channels_.keep_only(runs_here);
     say_hello();
   }
+}
+
+// One that another version has left, once it has nothing to look after: it ends, and ours is started.
+bool LiveAgent::replace_launcher() {
+  if (has_replaced_launcher_ || !logic_.attempts().empty() || !launcher_.is_of_another_build()) return false;
+  has_replaced_launcher_ = true;
+  launcher_.send({"shutdown"});
+  return true;
 }
 
 void LiveAgent::on_state(const LauncherState& state) {
@@ -460,6 +467,7 @@ void LiveAgent::tick() {
   retention_.tick(now);
   offers_.tick(now);
   fetches_.tick();
+  if (logic_.launcher_ready()) replace_launcher();
   containers_.tick(now);
   code_.tick(now);
   if (ticks_++ % ticks_per_telemetry == 0) send_telemetry();

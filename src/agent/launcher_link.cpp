@@ -55,7 +55,7 @@ std::string LauncherLink::program() const {
   return settings_.program.empty() ? program_folder() + "/schedulearn-launcher" : settings_.program;
 }
 
-bool LauncherLink::is_of_another_build() const {
+bool LauncherLink::has_another_build() const {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (socket_ < 0 || ::getsockopt(socket_, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
@@ -105,6 +105,7 @@ Status LauncherLink::connect() {
   }
   reader_ = {};
   ticks_ = 0, is_asked_ = true, answers_pings_ = false;
+  is_of_another_build_ = has_another_build();
   watch_ = loop_.on_readable(socket_, [this] { read(); });
   send({"list"});
   send({"ping"});

@@ -41,7 +41,7 @@ class LauncherLink {
   void disconnect();
   bool is_connected() const { return socket_ >= 0; }
   // Whether what it is connected to is another program than it would start, or an earlier one of that name.
-  bool is_of_another_build() const;
+  bool is_of_another_build() const { return is_of_another_build_; }
 
   // Never waits for a launcher that does not read. Does nothing without a connection.
   void send(const Fields& message);
@@ -56,6 +56,7 @@ class LauncherLink {
   void flush();
   bool try_socket();
   std::string program() const;  // that it starts
+  bool has_another_build() const;
   Status start_launcher() const;
   void read();
   void lose();
@@ -67,6 +68,7 @@ class LauncherLink {
   int ticks_ = 0;               // since it was asked, or has answered
   bool is_asked_ = false;       // and has not answered
   bool answers_pings_ = false;  // one of an older version does not
+  bool is_of_another_build_ = false;
   FrameReader reader_;
   std::string unsent_;
   std::shared_ptr<net::EventLoop::Watch> watch_;

@@ -45,9 +45,6 @@ class UpgradeTest(LabTest):
         self.assertEqual(self.launcher(), ours, "it holds a job")
         self.lab.cli("cancel", job)
         self.lab.finished(job)
-        until(lambda: not list((self.lab.folder / "agent" / "attempts").glob("*/lock")), what="the end to be forgotten")
-        self.lab.kill(self.lab.agent)
-        self.lab.agent = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until(lambda: self.launcher() == str(old / "schedulearn-launcher"), what="the launcher of that program")
         self.assertEqual(self.lab.finished(self.lab.submit("true"))["state"], "succeeded")
 
