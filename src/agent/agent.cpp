@@ -311,7 +311,7 @@ class LiveAgent : public Agent, private AgentPorts {
   std::map<std::string, ReservedPort> reserved_ports_;                 // of attempts that are prepared
   LauncherLink launcher_;
   bool has_replaced_launcher_ = false;
-  Enforced enforced_ = {{}, "the launcher is of an older version"};
+  Enforced enforced_ = {{}, "cpus, cpu_set, memory, processes: the launcher is of an older version"};
   ControllerSession controller_;
   std::shared_ptr<net::EventLoop::Timer> tick_;
   int ticks_ = 0;

@@ -7,10 +7,9 @@
 
 namespace sl::app {
 
-// A while after the start, takes the pages of the program and its libraries out of this process that are on disk as they
-// are, so that it holds those that it goes on using, which come back from the page cache one by one: reading options,
-// starting up and the other roles have touched more than half of what a daemon that waits would hold otherwise. To be
-// kept as long as the loop runs.
+// Five seconds after the start, unmaps the code and constants of the program and its libraries. Those that the daemon goes
+// on using come back by page faults, from the page cache; what only options, set-up and other roles have used does not.
+// Without this an idle daemon would hold nearly twice as much. Keep the timer as long as the loop runs.
 std::shared_ptr<net::EventLoop::Timer> release_start_pages(net::EventLoop& loop);
 
 }  // namespace sl::app

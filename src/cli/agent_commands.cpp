@@ -155,10 +155,15 @@ int AgentCommands::join_cluster() {
   if (!url.ok()) return fail(url.error());
   // A cluster whose controller has moved knows this server, and its token.
   const auto before = joined_with(options_.data);
+  const std::string token_file = options_.token_file;
   std::string secret, name = options_.name;
   if (before && name.empty()) name = before->name;
   if (before && options_.token_file.empty()) options_.token_file = before->token_file;
-  const auto context = admitted(*url, secret, name);
+  auto context = admitted(*url, secret, name);
+  if (const bool is_another = before && !context.ok() && context.error().kind == ErrorKind::denied; is_another) {
+    options_.token_file = token_file, name = options_.name;  // as if it had joined none
+    context = admitted(*url, secret, name);
+  }
   if (!context.ok()) return fail(context.error());
   std::error_code unknown;
   Joined joined{*url, name, ""};

@@ -87,9 +87,7 @@ std::string kind_text(const json::value& server) {
   std::string text =
       (simulated ? "simulated GPUs" : "") + std::string(simulated && !engine.empty() ? ", " : "") + engine;
   const std::string unlimited = text_at(server, "cannot_enforce");
-  if (!unlimited.empty())
-    text += (text.empty() ? "" : ", ") +
-            ((unlimited.find(" is ") == unlimited.npos ? "no limits on " : "no limits: ") + unlimited);
+  if (!unlimited.empty()) text += (text.empty() ? "" : ", ") + ("no limits on " + unlimited);
   return text;
 }
 

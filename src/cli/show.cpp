@@ -276,7 +276,7 @@ void show_other_outputs(const Context& context, const json::value& placement, st
   for (std::size_t rank = 1; rank < std::min(parts, most + 1); ++rank)
     std::printf("  %s --rank %zu   of its part on %s\n", context.next_command("logs", id).c_str(), rank,
                 visible_name(text_at(placement.get_array()[rank], "server")).c_str());
-  if (parts > most + 1) std::printf("  … and up to --rank %zu\n", parts - 1);
+  if (parts > most + 1) std::printf("  and so on, up to --rank %zu\n", parts - 1);
 }
 
 void show(const Context& context, const json::value& job) {

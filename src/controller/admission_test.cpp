@@ -170,6 +170,10 @@ TEST(BrowserSessions, who_signs_out_leaves_no_port_open_and_no_other_session_end
   EXPECT_FALSE(sessions.find_port(tab));
   EXPECT_FALSE(sessions.find(page)) << "also not to one who has kept both halves";
   EXPECT_TRUE(sessions.find(from_browser(other->cookie, other->key)));
+  Identity for_another = *sessions.find(from_browser(other->cookie, other->key));
+  for_another.user = "tom";
+  sessions.end(from_browser(other->cookie, other->key));
+  EXPECT_TRUE(sessions.has_ended(for_another)) << "also what was begun in another's name";
 }
 
 TEST(BrowserSessions, a_code_signs_in_once_for_five_minutes_and_does_nothing_else) {

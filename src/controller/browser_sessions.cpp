@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <sstream>
+#include <utility>
 
 #include "base/whole_number.h"
 #include "controller/secret_text.h"
@@ -89,8 +91,7 @@ std::optional<Identity> BrowserSessions::holder(const std::optional<Claim>& clai
 bool BrowserSessions::has_ended(const Identity& identity) const {
   if (identity.session.empty()) return false;
   const std::lock_guard lock(mutex_);
-  const auto of_user = ended_.find(identity.user);
-  return of_user != ended_.end() && of_user->second.contains(identity.session);
+  return ended_.contains(identity.session);
 }
 
 // Of the request's cookie, whether its session has ended or not.
@@ -119,11 +120,13 @@ std::string BrowserSessions::end(const net::Request& head) {
   if (const auto claim = claim_of(head)) {
     const Instant now = clock_();
     const std::lock_guard lock(mutex_);
-    std::map<std::string, Instant>& of_user = ended_[claim->identity.user];
-    std::erase_if(of_user, [now](const auto& session) { return session.second <= now; });
-    if (of_user.size() >= ended_most)
-      of_user.erase(std::ranges::min_element(of_user, {}, [](const auto& session) { return session.second; }));
-    of_user.emplace(claim->identity.session, now + session_length);  // its ports were opened later, and end later
+    std::erase_if(ended_, [now](const auto& ended) { return ended.second.expires <= now; });
+    const std::string& user = claim->identity.user;
+    const auto is_theirs = [&](const auto& ended) { return ended.second.user == user; };
+    if (std::cmp_greater_equal(std::ranges::count_if(ended_, is_theirs), ended_most))
+      ended_.erase(std::ranges::find_if(ended_, is_theirs));
+    // Its ports were opened later, and expire later.
+    ended_.emplace(claim->identity.session, Ended{user, now + session_length});
   }
   return cookie_name_ + "=; Max-Age=0" + cookie_attributes;
 }

@@ -73,6 +73,10 @@ class BrowserSessions {
   bool spend_code(const net::Request& head);
 
  private:
+  struct Ended {
+    std::string user;
+    Instant expires;  // when the last port that it may have opened does
+  };
   struct Made {
     Identity identity;
     Instant expires;
@@ -95,8 +99,7 @@ class BrowserSessions {
   const std::string cookie_name_, port_cookie_name_;  // differ between controllers on one host
   mutable std::mutex mutex_;
   std::map<std::string, Made> codes_;
-  // Sessions that were signed out, by user, until the last that they have opened expires.
-  std::map<std::string, std::map<std::string, Instant>> ended_;
+  std::map<std::string, Ended> ended_;  // sessions that were signed out
 };
 
 }  // namespace sl::controller

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "controller/explain.h"
+#include "controller/incarnations.h"
 #include "controller/orders.h"
 
 namespace sl::controller {
@@ -50,6 +51,7 @@ std::string stopping_text(const Logic& logic, const JobEntry& entry, const Job& 
                           : job.on_hold                              ? "its user suspends it"
                           : logic.is_stopping()                      ? "schedulearn is being stopped"
                                                                      : "it goes back to the queue";
+  if (!latest_placement(entry)) return why;
   const StopReason reason = job.cancel_requested ? StopReason::cancelled : entry.stopping;
   const double grace_s = stop_order_for(entry, reason).grace_s;
   if (grace_s <= 0) return fmt::format("{}; its processes are killed", why);

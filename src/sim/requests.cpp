@@ -84,8 +84,9 @@ JobRequest Requests::of(const trace::TraceJob& job) const {
 bool Prerequisite::is_missed(const trace::TraceJob& job, const Core& core) const {
   const auto prerequisites = failed_.empty() ? nullptr : of(job);
   return prerequisites && std::ranges::any_of(prerequisites->after, [&](JobId id) {
+           if (!failed_.contains(id)) return false;
            const JobIndex index = core.find(id);
-           return failed_.contains(id) && (!index.valid() || is_finished(core.job(index).state));
+           return !index.valid() || is_finished(core.job(index).state);
          });
 }
 

@@ -348,7 +348,7 @@ class World : private Journal, private Fleet {
     }
   }
   void turn_away(std::size_t first, std::size_t jobs) {
-    prerequisite_.note_failure(group_of(trace_, first));
+    prerequisite_.note_failure(group_of(trace_, first));  // if it is one
     for (std::size_t job = first; job < first + jobs; ++job) {
       prerequisite_.note_failure(id_of(job));
       tell({.kind = WorldEventKind::reject, .at = now_, .job = job});

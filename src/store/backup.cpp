@@ -40,8 +40,10 @@ Status sync(const std::string& path) {
 // What root makes in the folder of another user is that user's, whose controller reads it. An open file, since there the
 // user may have put a link in its place.
 void give_to_owner_of(const std::string& folder, int file) {
-  struct stat owner {};
+  struct stat owner {
+  }, made{};
   if (::geteuid() != 0 || ::stat(folder.c_str(), &owner) != 0) return;
+  if (::fstat(file, &made) != 0 || !S_ISREG(made.st_mode) || made.st_nlink != 1) return;
   if (::fchown(file, owner.st_uid, owner.st_gid) != 0) return;  // on some network folders nobody may
 }
 

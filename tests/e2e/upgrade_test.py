@@ -88,6 +88,8 @@ class UpgradeTest(LabTest):
         again = self.lab.cli("agent", "join", self.lab.url.replace("127.0.0.1", "localhost"), "--data", data).stdout
         self.assertIn("Server gpu7 joins http://localhost", again)
         self.assertEqual(json.loads((data / "joined.json").read_text())["token_file"], str(self.lab.folder / "token7"))
+        (self.lab.folder / "token7").write_text(token[:-1] + ("a" if token[-1] != "a" else "b") + "\n")
+        self.assertNotIn("gpu7", self.lab.cli("agent", "join", self.lab.url, "--data", data).stdout, "another cluster knows neither")
 
 
 def refuse_all(server):
