@@ -161,7 +161,12 @@ def number_like(default, text):
     return int(number) if isinstance(default, int) and number.is_integer() else number
 
 
+ATTRIBUTES = ("blocking", "preemptive", "work_conserving", "min_run_s")
+
+
 def describe_parameter(policy, name, default):
+    if name in ATTRIBUTES:
+        raise Fault("invalid", f"{name} is an attribute of the class and no parameter: write {name} = {default!r} in the class", policy.class_line)
     if not isinstance(name, str) or not name.isidentifier() or name == "deadline_ms":
         raise Fault("invalid", f"{name!r} cannot be the name of a parameter", policy.class_line)
     if isinstance(default, bool):

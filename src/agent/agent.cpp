@@ -407,7 +407,7 @@ void LiveAgent::say_hello() {
   wire::Hello hello;
   hello.agent_version = settings_.version, hello.server = settings_.server;
   hello.agent_id = agent_id(settings_.data_dir);
-  hello.call = next_call(settings_.data_dir, wall_now().us);
+  hello.call = next_call(settings_.data_dir, wall_now().us), hello.process = process_number();
   hello.simulated = gpus_->simulated();
   hello.cpus = static_cast<int>(std::thread::hardware_concurrency());
   hello.memory_total_bytes = memory_kib("MemTotal") * 1024;

@@ -31,7 +31,7 @@ void AgentLogic::on_session_opened(wire::Hello hello, Instant now) {
   is_welcome_ = false;
   reports_sent_ = orders_seen_ = 0;
   hello_sent_ = now;
-  next_ping_ = now + lease_ / 6;
+  next_ping_ = now + lease_ / wire::pings_per_lease;
   lease_until_ = now + lease_;
   hello.cluster = cluster_.id;
   hello.last_job = std::max(cluster_.last_job, last_forgotten_);
@@ -141,7 +141,7 @@ void AgentLogic::on_message(const wire::ControllerMessage& message, Instant now)
 void AgentLogic::tick(Instant now) {
   if (in_session_ && now >= lease_until_) disconnect();
   if (in_session_ && now >= next_ping_) {
-    next_ping_ = now + lease_ / 6;
+    next_ping_ = now + lease_ / wire::pings_per_lease;
     ports_.send(wire::Ping{now.us, reports_sent_});
   }
   for (auto& [key, attempt] : attempts_) {

@@ -56,6 +56,11 @@ std::string agent_id(const std::string& data_dir) {
   return replace_file(path, id, {.synced = true}) ? id : "";
 }
 
+std::int64_t process_number() {
+  static const std::int64_t number = 1 + (std::int64_t{std::random_device{}()} << 20 ^ std::random_device{}());
+  return number;
+}
+
 std::int64_t next_call(const std::string& data_dir, std::int64_t wall_us) {
   const std::string path = data_dir + "/calls";
   std::int64_t last = 0;

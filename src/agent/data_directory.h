@@ -22,6 +22,9 @@ std::string agent_id(const std::string& data_dir);
 // takes it beyond those of a directory that was put back from an old copy, or of one whose disk is full.
 std::int64_t next_call(const std::string& data_dir, std::int64_t wall_us);
 
+// Random and above 0, the same for the life of this process.
+std::int64_t process_number();
+
 // Reads the file `cluster`. Missing or unreadable values are unknown.
 KnownCluster read_known_cluster(const std::string& data_dir);
 // What cannot be written stays as it was, and a line on standard error says so.

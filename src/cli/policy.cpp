@@ -245,13 +245,13 @@ int policy_history(const Context& context) {
     context.print_json(*history);
     return 0;
   }
-  Table table({"SINCE", "POLICY", "BY", "WHY", "PARAMETERS"});
+  Table table({"SINCE", "POLICY", "BY", "PARAMETERS", "WHY"});
   for (const json::value& change : value_at(*history, "items").as_array()) {
     std::string parameters;
     for (const auto& [name, value] : value_at(change, "parameters").as_object())
       parameters += (parameters.empty() ? "" : " ") + std::string(name) + "=" + std::string(value.as_string());
     table.add({clock_text(context, text_at(change, "since")), text_at(change, "name"), text_at(change, "by"),
-               text_at(change, "reason", text_at(change, "by") == "default" ? "first start" : "chosen"), parameters});
+               parameters, text_at(change, "reason", text_at(change, "by") == "default" ? "first start" : "chosen")});
   }
   std::fputs(table.text(context).c_str(), stdout);
   return 0;

@@ -28,8 +28,13 @@ void print_policies(const Context& context, const json::array& policies) {
   }
   std::fputs(table.text(context).c_str(), stdout);
   for (const json::value& policy : policies) {
+    const std::string name = text_at(policy, "name");
     if (value_at(policy, "failure").is_string())
-      std::printf("  %s failed: %s\n", text_at(policy, "name").c_str(), text_at(policy, "failure").c_str());
+      std::printf("  %s failed: %s\n", name.c_str(), text_at(policy, "failure").c_str());
+    else if (const auto unfinished = static_cast<std::size_t>(number_at(policy, "unfinished"));
+             unfinished > 0 && !context.plain)
+      std::printf("  %s never ends %s%s\n", name.c_str(), plural(unfinished, "job").c_str(),
+                  value_at(policy, "avg_jct_s").is_null() ? ", so it has no figures to compare" : "");
   }
 }
 

@@ -50,16 +50,18 @@ void put(json::object& object, const std::string& key, const json::value& value)
 // Keys whose value is text even if it looks like a number: a GPU may be called 3090.
 bool is_word(std::string_view key) {
   constexpr std::array words = {
-      "name",     "user",         "workdir",      "framework",          "launch",          "image",
-      "snapshot", "on_partition", "resize",       "resources.gpu_type", "checkpoint.dir",  "checkpoint.signal",
-      "array",    "not_before",   "resources.on", "resources.not_on",   "progress.pattern"};
+      "name",         "user",         "workdir",      "framework",          "launch",           "image",
+      "snapshot",     "on_partition", "resize",       "resources.gpu_type", "checkpoint.dir",   "checkpoint.signal",
+      "array",        "not_before",   "resources.on", "resources.not_on",   "progress.pattern", "training.family",
+      "training.mode"};
   return std::find(words.begin(), words.end(), key) != words.end() || key.starts_with("env.") ||
          key.starts_with("labels.");
 }
 
 // The value that a flag's text means: true, 3, [1, 2] and {"a": 1} as in JSON, otherwise text.
 json::value flag_value(std::string_view key, const std::string& text) {
-  if (is_word(key)) return json::string(text);
+  const bool is_line = key == "setup" && !text.starts_with('[');  // else a list of lines
+  if (is_word(key) || is_line) return json::string(text);
   if (text == "true" || text == "false") return text == "true";
   if (text.starts_with('[') || text.starts_with('{')) {
     if (auto parsed = wire::parse_json(text); parsed.ok()) return std::move(*parsed);

@@ -10,15 +10,15 @@ namespace sl::cli {
 namespace {
 
 // An unset variable in a script must not mean that the flag is not given.
-void refuse_empty(CLI::App& command, const char* flag, std::string problem) {
-  command.get_option(flag)->check(
-      [problem = std::move(problem)](const std::string& value) { return value.empty() ? problem : std::string(); });
+CLI::Option* never_empty(CLI::Option* flag) {
+  return flag->check(
+      [](const std::string& value) { return value.empty() ? "it is empty; is a variable not set?" : std::string(); });
 }
 
 // After what a job starts and where, and how many there are of it.
 void add_starting_flags(CLI::App& command, std::map<std::string, std::string>& keys, std::vector<std::string>& matrix) {
   const auto key = [&](const char* flag, const char* name, const char* help) {
-    return command.add_option(flag, keys[name], help);
+    return never_empty(command.add_option(flag, keys[name], help));
   };
   // Given several times these add up.
   const auto list = [&](const char* flag, const char* name, const char* help) { key(flag, name, help)->join(','); };
@@ -28,7 +28,6 @@ void add_starting_flags(CLI::App& command, std::map<std::string, std::string>& k
   list("--on", "resources.on", "only on these servers, by name or label: gpu4,rack=a");
   list("--not-on", "resources.not_on", "on none of these servers: gpu5,rack=b");
   key("--array", "array", "one job for each of these numbers, {index} in its command: 0-99");
-  refuse_empty(command, "--array", "it names no numbers");
   command.add_option("--matrix", matrix, "one job for each combination of values, {lr} in its command: lr=0.1,0.01");
   key("--max-running", "max_running", "so many members of the array or matrix at once");
 }
@@ -58,7 +57,7 @@ void SubmitCommands::add(CLI::App& app, const std::string& name, bool run) {
                          });
   c->add_option("file", submit_.file, "job file (TOML or JSON), - for standard input");
   const auto key = [&](const char* flag, const char* name_of_key, const char* help) {
-    c->add_option(flag, flags_[name_of_key], help);
+    never_empty(c->add_option(flag, flags_[name_of_key], help));
   };
   key("--name", "name", "name of the job");
   key("--gpus", "gpus", "number of GPUs, a range, or the numbers it may have: 2, 1..4, 1,2,4; 0: CPUs and memory only");
@@ -70,7 +69,6 @@ void SubmitCommands::add(CLI::App& app, const std::string& name, bool run) {
   key("--processes", "resources.processes", "processes and threads it may have on a server (16384)");
   key("--shm", "resources.shm", "shared memory of its container: 8GiB (1GiB)");
   key("--image", "image", "run it in a container made from this image: docker.io/library/python:3.11");
-  refuse_empty(*c, "--image", "the name of its image is empty");
   c->add_option("--mount", submit_.mounts,
                 "folder of the server that its container sees: /data, /data:/inside, /data:/inside:rw");
   key("--launch", "launch", "none, torchrun, ranks, mpi or horovod");
@@ -99,7 +97,8 @@ void SubmitCommands::add(CLI::App& app, const std::string& name, bool run) {
   for (const wire::TrainingKey& fact : wire::training_keys()) {
     std::string flag = "--" + std::string(fact.name);
     std::replace(flag.begin(), flag.end(), '_', '-');
-    c->add_option(flag, flags_["training." + std::string(fact.name)], std::string(fact.meaning))->group("Training");
+    never_empty(c->add_option(flag, flags_["training." + std::string(fact.name)], std::string(fact.meaning)))
+        ->group("Training");
   }
   c->add_option("--secret", submit_.secrets, "a stored secret as a file, or NAME=SECRET as a variable too");
   c->add_option("--notify", submit_.notify,

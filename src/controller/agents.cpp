@@ -71,6 +71,44 @@ void Agents::remember(const std::string& name, wire::Hello hello, Instant now) {
   agent.hello = std::move(hello);
 }
 
+namespace {
+
+template <typename Number>
+void keep_within(std::optional<Number>& figure, double least, double most) {
+  if (figure && !(static_cast<double>(*figure) >= least && static_cast<double>(*figure) <= most)) figure.reset();
+}
+
+constexpr double bytes_max = 1e18;
+
+void keep_plausible(std::vector<wire::GpuReport>& gpus) {
+  std::erase_if(gpus, [](const wire::GpuReport& gpu) { return gpu.index < 0 || gpu.index >= GpuSet::capacity; });
+  for (wire::GpuReport& gpu : gpus) {
+    gpu.memory_total_bytes = std::max<std::int64_t>(gpu.memory_total_bytes, 0);
+    keep_within(gpu.memory_used_bytes, 0, bytes_max);
+    keep_within(gpu.utilization_pct, 0, 100);
+    keep_within(gpu.temperature_celsius, -100, 1'000);
+    keep_within(gpu.power_watts, 0, 100'000);
+  }
+}
+
+}  // namespace
+
+wire::Hello plausible(wire::Hello hello) {
+  keep_plausible(hello.gpus);
+  hello.cpus = std::max(hello.cpus, 0);
+  hello.memory_total_bytes = std::max<std::int64_t>(hello.memory_total_bytes, 0);
+  return hello;
+}
+
+wire::Telemetry plausible(wire::Telemetry telemetry) {
+  keep_plausible(telemetry.gpus);
+  keep_within(telemetry.cpu_utilization_pct, 0, 100);
+  keep_within(telemetry.memory_used_bytes, 0, bytes_max);
+  keep_within(telemetry.job_files_bytes, 0, bytes_max);
+  keep_within(telemetry.disk_free_bytes, 0, bytes_max);
+  return telemetry;
+}
+
 ServerDescription describe(const wire::Hello& hello, Core& core) {
   ServerDescription server;
   server.name = hello.server;

@@ -52,6 +52,11 @@ class Agents {
   boost::unordered_flat_map<SessionId, std::string> by_session_;
 };
 
+// What can be true of what an agent says about its server: GPUs with an index that there can be, and figures that can be
+// measured. The rest is left out, as if it were not known.
+wire::Hello plausible(wire::Hello hello);
+wire::Telemetry plausible(wire::Telemetry telemetry);
+
 // What a Hello says about the server, in the core's terms.
 ServerDescription describe(const wire::Hello& hello, Core& core);
 // GPU facts, GPUs used by foreign processes, and which of the server's GPUs have not answered.

@@ -80,6 +80,9 @@ void Api::retry_job(Call call) {
     if (!spec.ok()) return asked.fail(spec.error());
     if (const Status may = may_act_for(asked.identity, spec->user); !may.ok()) return asked.fail(may.error());
     spec->hold = false;
+    std::erase_if(spec->notify, [&](const wire::NotifySpec& told) {  // through channels that are gone
+      return notifications_ && !notifications_->check(spec->user, {told}).ok();
+    });
     keep_prerequisites(*spec, entry.row, after);
     // What was changed in the code is good to know; the code itself must be there.
     if (spec->snapshot && !snapshots_.use(spec->snapshot->diff)) spec->snapshot->diff.clear();

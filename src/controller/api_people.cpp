@@ -90,8 +90,14 @@ void Api::set_user(const Call& call, const std::string& name, const std::string&
     const auto users = people_->users();
     const auto row = std::ranges::find(users, name, &store::UserRow::name);
     if (row == users.end()) return call.fail(no_such_user(name));
-    send_noted(call, is_new ? "user.added" : "user.changed", fmt::format("{} has the role {}", name, row->role),
-               json_response(is_new ? 201 : 200, wire::to_value(user_view(*row, *people_))));
+    const auto answer = [this, call, is_new, role = row->role,
+                         response = json_response(is_new ? 201 : 200, wire::to_value(user_view(*row, *people_))),
+                         name](const Status& channels) {
+      if (!channels.ok()) return call.fail(channels.error());
+      send_noted(call, is_new ? "user.added" : "user.changed", fmt::format("{} has the role {}", name, role), response);
+    };
+    const bool is_admin = people_->role_of(name) == Role::admin;
+    is_admin || !notifications_ ? answer({}) : notifications_->make_private(name, answer);
   });
 }
 

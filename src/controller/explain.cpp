@@ -388,12 +388,8 @@ std::string not_before_text(const JobRequest& request) {
 
 // Whose reason a group's is: its first member that waits, if one has come up; else its own.
 const Job& spokesman(const Core& core, const Job& job) {
-  if (!job.group) return job;
-  for (const JobId id : core.unfinished_members(job.request.id)) {
-    const Job& member = core.job(core.find(id));
-    if (member.is_queued()) return member;
-  }
-  return job;
+  const JobId member = job.group ? core.waiting_member(job) : JobId::none();
+  return member.valid() ? core.job(core.find(member)) : job;
 }
 
 }  // namespace
@@ -529,13 +525,42 @@ std::string reason_text(const Logic& logic, const Job& asked, ReasonCode reason,
     case ReasonCode::not_before:
       return not_before_text(job.request);
     case ReasonCode::max_running:
-      return fmt::format("{} of its members run, as many as may at once (max_running)", asked.group->unfinished());
+      return asked.group
+                 ? fmt::format("{} of its members run, as many as may at once (max_running)",
+                               asked.group->unfinished() - asked.group->in(JobState::pending))
+                 : fmt::format("as many members of group {} as may at once (max_running) run, or come before it",
+                               asked.request.member_of.value);
     case ReasonCode::none:
     case ReasonCode::no_free_gpus:
       return line + needs;
   }
   return line + needs;
 }
+
+namespace {
+
+// Of a group none of whose members waits for GPUs.
+std::string running_group_text(const Core& core, const Job& group) {
+  std::int64_t held = 0, again = 0;
+  JobId first_held;
+  for (const JobId id : core.unfinished_members(group.request.id)) {
+    const Job& member = core.job(core.find(id));
+    if (member.on_hold && ++held == 1) first_held = id;
+    if (!member.on_hold && member.state == JobState::held) ++again;
+  }
+  const std::int64_t run = group.group->unfinished() - held - again, id = group.request.id.value;
+  if (held + again == 0) return fmt::format("all members of group {} that have not ended run", id);
+  std::string text = fmt::format("of the members of group {} that have not ended, ", id);
+  if (run > 0) text += fmt::format("{} run{}", run, run == 1 ? "s" : "");
+  if (again > 0)
+    text += fmt::format("{}{} wait{} for another attempt", run > 0 ? ", " : "", again, again == 1 ? "s" : "");
+  if (held > 0)
+    text += fmt::format("{}{} {} held by {} user (schedulearn resume {})", run + again > 0 ? ", " : "", held,
+                        held == 1 ? "is" : "are", held == 1 ? "its" : "their", first_held.value);
+  return text;
+}
+
+}  // namespace
 
 answers::Explanation explain_view(const Logic& logic, const JobEntry& entry, Instant now) {
   const JobIndex index = logic.core().find(JobId(entry.row.id));
@@ -549,7 +574,7 @@ answers::Explanation explain_view(const Logic& logic, const JobEntry& entry, Ins
   if (!standing.empty()) view.standing = standing;
   const bool waits = job && (job->is_queued() || job->state == JobState::held);
   if (waits && job->group && logic.core().explain(index) == ReasonCode::none) {
-    view.summary = fmt::format("all members of group {} that have not ended run", entry.row.id);
+    view.summary = running_group_text(logic.core(), *job);
   } else if (waits) {
     explain_waiting(logic, index, now, view);
   } else if (!job && logic.core().group_of_member_to_come(JobId(entry.row.id)).valid()) {

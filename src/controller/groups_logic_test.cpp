@@ -226,6 +226,62 @@ TEST_F(GroupsLogicTest, a_changed_group_changes_members_that_wait_and_those_to_c
   EXPECT_EQ(world.jobs.at(1).name, "lr-{index}");
 }
 
+TEST_F(GroupsLogicTest, a_time_limit_for_a_group_is_not_for_members_that_run) {
+  hello();
+  submit_group("0-9"), settle();
+  tell(report(2, 1, "running"));
+  EXPECT_EQ(change(1, {.priority = 3, .time_limit_s = 2}), "ok");
+  const auto& core = logic->core();
+  EXPECT_FALSE(core.job(core.find(JobId(2))).request.time_limit) << "it runs";
+  EXPECT_EQ(core.job(core.find(JobId(2))).request.priority, 3) << "no other member goes before it";
+  EXPECT_EQ(core.job(core.find(JobId(4))).request.time_limit, Duration::whole_seconds(2));
+}
+
+TEST_F(GroupsLogicTest, what_holds_a_group_and_what_releases_it_undo_each_other) {
+  hello();
+  submit(2), settle();  // all GPUs
+  tell(report(1, 1, "running"));
+  submit_group("0-5"), settle();
+  EXPECT_EQ(change(2, {.hold = true}), "ok");
+  const auto& core = logic->core();
+  EXPECT_EQ(core.waiting().size(), 0U);
+  for (const JobId member : core.unfinished_members(JobId(2))) EXPECT_FALSE(core.job(core.find(member)).on_hold);
+  EXPECT_EQ(change(2, {.hold = false}), "ok");
+  EXPECT_EQ(core.waiting().size(), 3U);
+}
+
+TEST_F(GroupsLogicTest, a_member_that_waits_for_its_retry_can_be_held) {
+  hello();
+  Logic::Submission submission;
+  submission.spec.command = "true", submission.spec.workdir = "/";
+  submission.spec.retry.max = 3, submission.spec.retry.backoff_s = 30;
+  logic->submit(std::move(submission), now, [](const Result<JobId>&) {});
+  settle();
+  tell(report(1, 1, "running")), tell(report(1, 1, "exited", 3));
+  EXPECT_EQ(state(1), "held");
+  EXPECT_EQ(change(1, {.priority = 4, .hold = true}), "ok");
+  EXPECT_EQ(change(1, {.hold = true}), "job-held");
+  for (int i = 0; i < 3; ++i) pass(20), keep_session();
+  EXPECT_EQ(state(1), "held") << "until its user releases it";
+  EXPECT_EQ(change(1, {.hold = false}), "ok");
+  EXPECT_EQ(state(1), "starting");
+}
+
+TEST_F(GroupsLogicTest, nobody_is_told_of_single_members) {
+  hello();
+  submit_group("0-3"), settle();
+  EXPECT_EQ(change(2, {.notify = {{{"failed"}, "team"}}}), "bad-notify");
+}
+
+TEST_F(GroupsLogicTest, a_group_none_of_whose_members_waits_says_what_they_do) {
+  hello();
+  submit_group("0-1"), settle();
+  const auto why = [&] { return explain_view(*logic, *logic->book().find(JobId(1)), now).summary; };
+  EXPECT_EQ(why(), "all members of group 1 that have not ended run");
+  tell(report(2, 1, "running")), tell(report(3, 1, "running")), tell(report(3, 1, "exited", 0));
+  EXPECT_EQ(why(), "all members of group 1 that have not ended run");
+}
+
 TEST_F(GroupsLogicTest, prerequisites_must_exist_and_be_able_to_succeed) {
   hello();
   submit_group("0-9"), settle();

@@ -60,12 +60,14 @@ struct TriedPolicy {
   bool in_force = false;
   std::optional<double> avg_wait_s, avg_jct_s, p95_jct_s, makespan_s, gpu_allocation_pct, preemptions, migrations;
   std::size_t jobs = 0, draws = 0;
+  // Jobs that it never ends. If others leave fewer, it has no figures: they would be of other jobs.
+  std::size_t unfinished = 0;
   std::optional<std::vector<Hold>> schedule;  // by time; none: not asked for, or too much to show
   std::optional<Text> failure;
 };
 BOOST_DESCRIBE_STRUCT(TriedPolicy, (),
                       (name, in_force, avg_wait_s, avg_jct_s, p95_jct_s, makespan_s, gpu_allocation_pct, preemptions,
-                       migrations, jobs, draws, schedule, failure))
+                       migrations, jobs, draws, unfinished, schedule, failure))
 
 struct Expected {
   Text policy;

@@ -64,6 +64,20 @@ const store::PlacementRow* Reconciler::held_for_another(const wire::Hello& hello
   return nullptr;
 }
 
+std::optional<JobId> Reconciler::unknown_to(const wire::Hello& hello) const {
+  for (const JobIndex index : jobs_with_processes(core_)) {
+    const Job& job = core_.job(index);
+    const JobEntry* entry = book_.find(job.request.id);
+    const store::PlacementRow* placement = entry ? present_placement(*entry, hello.server) : nullptr;
+    const bool may_be_unheard = job.state == JobState::starting && !job.resumes;  // of its order to start
+    if (!placement || may_be_unheard) continue;
+    const Incarnation present = incarnation_of(*placement);
+    if (std::ranges::find(hello.attempts, present, &wire::AttemptReport::incarnation) == hello.attempts.end())
+      return job.request.id;
+  }
+  return std::nullopt;
+}
+
 void Reconciler::on_server_lost(const std::string& server, Instant now) {
   lose_parts_on(server, now);
   for (const JobId job : strangers_.forget(server)) start_held_back(job);

@@ -43,6 +43,8 @@ class Reconciler {
   void start_held_back(JobId job);
   // An attempt that this agent holds, of a job that has it on another server; null: there is none.
   const store::PlacementRow* held_for_another(const wire::Hello& hello) const;
+  // A job that has begun on this server, of which the agent knows nothing; none: there is no such job.
+  std::optional<JobId> unknown_to(const wire::Hello& hello) const;
   // A job with an attempt on this server that should not be there, if one is known.
   std::optional<JobId> stranger_on(const std::string& server) const { return strangers_.job_on(server); }
 

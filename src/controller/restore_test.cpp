@@ -238,5 +238,70 @@ TEST_F(RestoreTest, an_agent_of_an_older_version_is_refused_in_plain_words) {
             "the same version on both and start the agent again; its jobs run on");
 }
 
+TEST_F(RestoreTest, an_agent_on_a_copy_of_a_data_directory_does_not_take_turns_with_the_one_that_is_connected) {
+  const auto is_welcome = [&](SessionId as, std::int64_t process) {
+    wire::Hello hello;
+    hello.server = "s", hello.agent_id = "a", hello.call = ++calls, hello.process = process;
+    world.sent.clear();
+    logic->on_agent_message(as, hello, now);
+    settle();
+    return !world.all<wire::Welcome>().empty();
+  };
+  EXPECT_TRUE(is_welcome(1, 7));
+  EXPECT_FALSE(is_welcome(2, 8));
+  EXPECT_EQ(events("server.refused"), 1U);
+  EXPECT_TRUE(is_welcome(3, 7)) << "the same process calls again";
+  EXPECT_TRUE(is_welcome(4, 0)) << "nothing is known of an older agent";
+  EXPECT_TRUE(is_welcome(5, 7));
+  pass(11);
+  EXPECT_TRUE(is_welcome(6, 8)) << "the other has missed two pings: it was killed, and its connection is a ghost";
+}
+
+TEST_F(RestoreTest, while_jobs_may_still_run_a_server_is_taken_over_only_by_an_agent_that_knows_them) {
+  const auto is_welcome = [&](SessionId as, std::int64_t process, std::vector<wire::AttemptReport> attempts) {
+    wire::Hello hello;
+    hello.server = "s", hello.agent_id = "a", hello.call = ++calls, hello.process = process;
+    hello.gpus.resize(2), hello.gpus[1].index = 1;
+    hello.attempts = std::move(attempts);
+    world.sent.clear();
+    logic->on_agent_message(as, hello, now);
+    reports = 0;
+    settle();
+    return !world.all<wire::Welcome>().empty();
+  };
+  EXPECT_TRUE(is_welcome(1, 7, {}));
+  submit(1);
+  settle();
+  logic->on_agent_closed(1, now);
+  EXPECT_TRUE(is_welcome(1, 8, {})) << "the order to start may not have arrived";
+  tell(report(1, 1, "running"));
+  const wire::AttemptReport runs = report(1, 1, "running");
+  logic->on_agent_closed(1, now);
+  EXPECT_FALSE(is_welcome(2, 9, {})) << "a copy of the data directory";
+  EXPECT_EQ(state(1), "running");
+  EXPECT_TRUE(is_welcome(3, 10, {runs})) << "the same directory, after a restart";
+  logic->on_agent_closed(3, now);
+  restart();
+  EXPECT_FALSE(is_welcome(4, 9, {}));
+  for (int i = 0; i < 12; ++i) pass(5);
+  EXPECT_TRUE(is_welcome(5, 9, {})) << "what ran has ended";
+}
+
+TEST_F(RestoreTest, what_cannot_be_true_of_a_server_is_left_out) {
+  wire::Hello hello;
+  hello.server = "s", hello.agent_id = "a", hello.call = ++calls, hello.cpus = -3, hello.memory_total_bytes = -1;
+  hello.gpus.resize(3);
+  hello.gpus[0].index = -1;
+  hello.gpus[1].utilization_pct = 1e308, hello.gpus[1].power_watts = -4;
+  hello.gpus[2].index = 64;
+  logic->on_agent_message(1, hello, now);
+  settle();
+  const wire::Hello& known = logic->agents().by_server("s")->hello;
+  ASSERT_EQ(known.gpus.size(), 1U);
+  EXPECT_FALSE(known.gpus[0].utilization_pct || known.gpus[0].power_watts);
+  EXPECT_EQ(known.cpus, 0);
+  EXPECT_EQ(known.memory_total_bytes, 0);
+}
+
 }  // namespace
 }  // namespace sl::controller::test

@@ -47,6 +47,7 @@ Status Sessions::admit(const wire::Hello& hello, Instant now) const {
   const Agent* before = agents_.by_server(hello.server);
   if (!before || before->agent_id.empty()) return {};
   if (before->agent_id == hello.agent_id) {
+    if (Status only = check_copy(*before, hello, now); !only.ok()) return only;
     if (hello.call >= before->hello.call) return {};
     return conflict("called-before", "a later call of the agent of " + hello.server + " is known")
         .hint("if this is its newest call: its data directory is an old copy and its clock is behind; set the clock");
@@ -55,6 +56,33 @@ Status Sessions::admit(const wire::Hello& hello, Instant now) const {
   return conflict("server-name-taken", "another agent ran jobs as server " + hello.server)
       .hint("start it with its old data directory")
       .hint("schedulearn servers lost " + hello.server + "   when those jobs are certainly gone");
+}
+
+// When all that had to end with the agent's lease has ended. The lease begins before we last heard from it, by its own
+// clock; attempts that must end with it need their grace period, and clocks may differ a little.
+Instant Sessions::end_of_lease(const Agent& agent) const {
+  constexpr Duration margin = Duration::whole_seconds(5);
+  return agent.last_contact + settings_.lease + fence_grace + margin;
+}
+
+// Two agents with copies of one data directory would take turns as the server, and jobs of the one would be started again
+// on the other. Of an agent that was killed, the connection may outlive it until pings are missing; the next one knows
+// what it ran from its data directory, which a copy from before does not.
+Status Sessions::check_copy(const Agent& before, const wire::Hello& hello, Instant now) const {
+  if (before.hello.process == 0 || hello.process == 0 || before.hello.process == hello.process) return {};
+  const Duration heard_every = settings_.lease / wire::pings_per_lease;
+  if (before.session != 0 && now - before.last_contact <= heard_every * 2)
+    return conflict("server-name-taken",
+                    fmt::format("an agent that runs from this data directory, or from a copy of it, is connected as "
+                                "server {}: another needs a directory and a name of its own (--data, --name)",
+                                hello.server));
+  const bool is_restored = hello.cluster == incarnations_.cluster() && hello.last_job >= numbers_.next();
+  const auto job = before.lease_over || is_restored ? std::nullopt : reconciler_.unknown_to(hello);
+  if (!job) return {};
+  return conflict("server-name-taken",
+                  fmt::format("it does not know job {}, which ran on server {}: its data directory is an old copy, and "
+                              "the agent that has the present one may still run; from {} on it may join",
+                              job->value, hello.server, wire::time_text(end_of_lease(before).us)));
 }
 
 // Under another name its attempts would count as strangers, and be stopped. Whose data folder was copied before it held
@@ -98,8 +126,9 @@ void Sessions::refuse(SessionId session, const wire::Hello& hello, const Error& 
   outside_.close(session, why.code);
 }
 
-void Sessions::on(SessionId session, const wire::Hello& hello, Instant now) {
+void Sessions::on(SessionId session, const wire::Hello& told, Instant now) {
   if (agents_.by_session(session)) return;  // repeated; it does not include later orders
+  const wire::Hello hello = plausible(told);
   const Agent* before = agents_.by_server(hello.server);
   const std::string limits_before = before ? before->hello.cannot_enforce : "";
   const SessionId old = before && before->agent_id == hello.agent_id ? before->session : 0;
@@ -199,7 +228,7 @@ void Sessions::on(SessionId session, const wire::Telemetry& telemetry, Instant n
   Agent* agent = agents_.by_session(session);
   if (!agent) return;
   agent->last_contact = now;
-  progress_reports_.on_telemetry(*agent, telemetry, now);
+  progress_reports_.on_telemetry(*agent, plausible(telemetry), now);
 }
 
 void Sessions::on(SessionId session, const wire::LogChunk& chunk, Instant) { logs_.on_chunk(session, chunk); }
@@ -217,11 +246,8 @@ void Sessions::on(SessionId session, const wire::Ping& ping, Instant now) {
   outside_.send(session, wire::Ping{ping.at_us, agent->orders_sent, numbers_.last_durable()});
 }
 
-// An agent's lease begins before we last heard from it, by its own clock; attempts that must end with it need their
-// grace period, and clocks may differ a little.
 void Sessions::check_leases(Instant now) {
   constexpr Duration interval = Duration::whole_seconds(1);
-  constexpr Duration margin = Duration::whole_seconds(5);
   if (next_lease_check_.happened() && now < next_lease_check_) return;
   next_lease_check_ = now + interval;
   // All that are silent are known to be away before the jobs of one go on: not to another that is silent too.
@@ -229,8 +255,7 @@ void Sessions::check_leases(Instant now) {
     if (agent.session != 0 && agent.last_contact + settings_.lease < now) drop(agent.session, "silent", now);
   }
   for (auto& [name, agent] : agents_.all()) {
-    if (agent.session != 0 || agent.lease_over || now < agent.last_contact + settings_.lease + fence_grace + margin)
-      continue;
+    if (agent.session != 0 || agent.lease_over || now < end_of_lease(agent)) continue;
     agent.lease_over = true;
     if (recorder_.stop_awaiting(name))
       recorder_.write_event({.at_us = now.us,

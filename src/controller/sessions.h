@@ -83,6 +83,8 @@ class Sessions {
   Status admit(const wire::Hello& hello, Instant now) const;
   bool notice_restore(const wire::Hello& hello, Instant now);
   void note_limits(const wire::Hello& hello, const std::string& before, Instant now);
+  Instant end_of_lease(const Agent& agent) const;
+  Status check_copy(const Agent& before, const wire::Hello& hello, Instant now) const;
   Status check_renamed(const wire::Hello& hello) const;
   Status check_other_cluster(const wire::Hello& hello, Instant now) const;
   void refuse(SessionId session, const wire::Hello& hello, const Error& why, Instant now);

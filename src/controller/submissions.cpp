@@ -65,7 +65,13 @@ wire::JobChange of_member(wire::JobChange change, int priority) {
   change.before.reset();
   change.notify.clear();  // only the whole is told
   change.max_running.reset();
+  change.hold.reset();  // a group that is held holds up its members
   return change;
+}
+
+// What of it still counts for a member that runs: how it is called and stands beside others, not what it began with.
+wire::JobChange of_running(const wire::JobChange& change) {
+  return {.priority = change.priority, .name = change.name, .labels = change.labels};
 }
 
 }  // namespace
@@ -357,6 +363,11 @@ Result<Submissions::Edit> Submissions::plan_edit(JobId job, const wire::JobChang
   const Job& subject = core_.job(core_.find(job));
   if (const Status may = wire::concerns_its_run(change) ? may_still_change(*entry, subject) : Status(); !may.ok())
     return may.error();
+  if (!change.notify.empty() && subject.request.member_of.valid())
+    return invalid("bad-notify", fmt::format("nobody is told of single members of group {}, only of the whole",
+                                             subject.request.member_of.value))
+        .hint(fmt::format("schedulearn set {} --notify …", subject.request.member_of.value))
+        .at("/notify");
   Edit edit;
   wire::JobChange wanted = change;
   if (change.first) {
@@ -432,12 +443,14 @@ void Submissions::edit(JobId job, const wire::JobChange& change, const std::stri
     note_request(*planned->hold ? "job.suspend_requested" : "job.resume_requested", job, by, now);
     engine_.feed(JobHeld{job, *planned->hold}, now);
   }
-  // Of a group: those of its members too that wait already, as far as they can still be changed.
+  // Of a group: its members that have come up too, as far as they can still be changed.
   for (const JobId member : is_group(entry->row) ? core_.unfinished_members(job) : std::vector<JobId>()) {
     wire::JobChange its = of_member(change, planned->next.priority);
-    const std::int64_t place = member.value - core_.job(core_.find(job)).group->first_member.value;
-    if (its.name) its.name = wire::member_spec(planned->next, job.value, place).name;
-    edit(member, its, by, now, [](const Result<JobId>&) {});
+    const Job& known = core_.job(core_.find(member));
+    if (its.name)
+      its.name = wire::member_spec(planned->next, job.value, core_.job(core_.find(job)).group->place(member)).name;
+    if (!known.is_queued() && known.state != JobState::held) its = of_running(its);
+    if (!its.is_empty()) edit(member, its, by, now, [](const Result<JobId>&) {});
   }
   answer_when_durable(*entry, std::move(done));
 }
@@ -474,12 +487,12 @@ Status Submissions::may_hold(const JobEntry& entry, bool hold) const {
   const Job& job = core_.job(core_.find(JobId(entry.row.id)));
   const std::string id = std::to_string(entry.row.id);
   const bool is_held = job.on_hold || job.state == JobState::held;
-  if (hold && is_held)
+  if (hold && job.on_hold)
     return conflict("job-held", "job " + id + " is held already").hint("schedulearn set " + id + " --release");
   if (!hold && !is_held)
     return conflict("job-not-held", "job " + id + " is not held: it is " + to_string(job.state))
         .hint("see what it does: schedulearn show " + id);
-  if (hold && !job.is_queued())
+  if (hold && !job.is_queued() && job.state != JobState::held)
     return conflict("job-started", "job " + id + " is " + to_string(job.state) + ": only a job that waits can be held")
         .hint("schedulearn suspend " + id + "   freezes it, or stops it at a checkpoint");
   return {};

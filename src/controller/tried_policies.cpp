@@ -91,6 +91,10 @@ void try_on_present(Forecasts& forecasts, TrialWishes wishes, Instant now,
 
 answers::Tried tried_view(const TriedPolicies& tried, const std::string& user, const JobBook& book) {
   answers::Tried view;
+  std::size_t unfinished_least = SIZE_MAX;
+  for (const forecast::Trial& trial : tried.trials) {
+    if (!trial.failure) unfinished_least = std::min(unfinished_least, trial.unfinished);
+  }
   for (std::size_t i = 0; i < tried.trials.size(); ++i) {
     const forecast::Trial& trial = tried.trials[i];
     answers::TriedPolicy& policy = view.policies.emplace_back();
@@ -98,8 +102,9 @@ answers::Tried tried_view(const TriedPolicies& tried, const std::string& user, c
     policy.in_force = i == 0;
     policy.jobs = trial.jobs;
     policy.draws = trial.draws;
+    policy.unfinished = trial.unfinished;
     if (trial.failure) policy.failure = trial.failure->message;
-    if (trial.failure || trial.draws == 0) continue;
+    if (trial.failure || trial.draws == 0 || trial.unfinished > unfinished_least) continue;
     policy.avg_wait_s = trial.figures.wait_s;
     policy.avg_jct_s = trial.figures.jct_s;
     policy.p95_jct_s = trial.figures.jct_p95_s;

@@ -353,8 +353,10 @@ answers::Server server_view(const Logic& logic, const Server& server, ServerInde
 
 std::int64_t count_jobs(const Logic& logic, JobState state) {
   const std::int64_t jobs = logic.book().count(state) - logic.book().groups(state);
-  const bool is_waiting = state == JobState::pending || state == JobState::held;
-  return is_waiting ? jobs + logic.core().members_to_come(state == JobState::held) : jobs;
+  const bool is_held = state == JobState::held;
+  if (!is_held && state != JobState::pending) return jobs;
+  const std::int64_t held_up = logic.core().members_held_up();
+  return jobs + logic.core().members_to_come(is_held) + (is_held ? held_up : -held_up);
 }
 
 answers::Cluster cluster_view(const Logic& logic, Instant now) {

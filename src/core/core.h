@@ -87,8 +87,11 @@ class Core {
   // The group that this member belongs to and has not come up of; none: there is none.
   JobIndex group_of_member_to_come(JobId member) const { return jobs_.group_of_member_to_come(member); }
   std::int64_t members_to_come(bool held) const { return groups_.members_to_come(held); }
+  std::int64_t members_held_up() const { return groups_.members_held_up(); }
   // Of a group: its members that have come up and have not ended, by id.
   std::vector<JobId> unfinished_members(JobId group) const { return groups_.unfinished_members(group); }
+  // The first member that has come up and waits, unless its user holds it; none: there is none.
+  JobId waiting_member(const Job& group) const;
   bool awaits_jobs(JobIndex job) const { return gate_.awaits_jobs(jobs_[job].request); }  // to end
   const ServerTable& servers() const { return ledger_.servers(); }
   bool has_servers() const { return ledger_.has_servers(); }  // besides those that were removed

@@ -153,7 +153,10 @@ void Core::on(const JobEdited& event) {
     lifecycle_.notice(NoticeKind::ended, index);  // with the old request, so that private indexes find it
   JobRequest& request = jobs_[index].request;
   if (event.priority) request.priority = *event.priority;
-  if (event.max_running && jobs_[index].group) jobs_[index].group->max_running = *event.max_running;
+  if (event.max_running && jobs_[index].group) {
+    jobs_[index].group->max_running = *event.max_running;
+    groups_.limit(index);
+  }
   if (event.time_limit) {
     request.time_limit = *event.time_limit;
     if (jobs_[index].state == JobState::running) limits_.set(jobs_[index], snapshot_.now);

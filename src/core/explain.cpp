@@ -52,6 +52,7 @@ ReasonCode Core::explain(JobIndex index) const {
   if (job.group) return explain_group(job);
   const JobIndex group = job.request.member_of.valid() ? jobs_.find(job.request.member_of) : JobIndex::none();
   if (group.valid() && jobs_[group].on_hold) return ReasonCode::held;
+  if (group.valid() && LineGate::is_over_limit(job, jobs_[group])) return ReasonCode::max_running;
   const bool could_run =
       !job.request.needs_gpus() && !is_frozen(job) && could_run_now(servers(), job.request, 0).possible();
   if (job.set_aside && !could_run) {
@@ -64,11 +65,17 @@ ReasonCode Core::explain(JobIndex index) const {
   return explain_by_ledger(ledger_, job, gpus_least(index));
 }
 
+JobId Core::waiting_member(const Job& group) const {
+  for (const JobId member : groups_.unfinished_members(group.request.id)) {
+    const Job& job = jobs_[find(member)];
+    if (job.is_queued() && !job.on_hold) return member;
+  }
+  return JobId::none();
+}
+
 // Why its members wait: the first that has come up and does, else those that have not.
 ReasonCode Core::explain_group(const Job& group) const {
-  for (const JobId member : groups_.unfinished_members(group.request.id)) {
-    if (jobs_[find(member)].is_queued()) return explain(find(member));
-  }
+  if (const JobId member = waiting_member(group); member.valid()) return explain(find(member));
   const bool is_full = group.group->max_running > 0 && !group.group->to_come.empty();
   return is_full ? ReasonCode::max_running : ReasonCode::none;
 }

@@ -167,6 +167,40 @@ TEST_F(GroupsTest, an_edited_group_changes_the_members_that_are_to_come) {
   EXPECT_EQ(cluster.job(20).request.priority, 5);
 }
 
+TEST_F(GroupsTest, members_that_wait_in_line_keep_to_a_limit_that_came_later) {
+  cluster.submit(1, gpus(2)).submit(2, gpus(2)).submit_group(10, 20, gpus(1));
+  EXPECT_EQ(cluster.core.waiting().size(), 5u) << "they have come up";
+  cluster.feed(JobEdited{.job = JobId(10), .priority = {}, .max_running = 2});
+  EXPECT_EQ(cluster.core.waiting().size(), 2u);
+  EXPECT_EQ(why(13), ReasonCode::max_running);
+  cluster.finish(1).finish(2);
+  EXPECT_EQ(running(), 2u);
+  for (std::int64_t member = 11; member <= 30; ++member) {
+    EXPECT_EQ(cluster.state(member), JobState::running);
+    EXPECT_LE(running(), 2u);
+    cluster.finish(member);
+  }
+  EXPECT_EQ(end_of(10), JobState::succeeded);
+}
+
+TEST_F(GroupsTest, a_limit_below_what_runs_lets_none_begin_and_none_is_stopped) {
+  cluster.submit_group(10, 6, gpus(1));
+  EXPECT_EQ(running(), 4u);
+  cluster.feed(JobEdited{.job = JobId(10), .priority = {}, .max_running = 1}).finish(12).finish(13).finish(14);
+  EXPECT_EQ(running(), 1u) << "11";
+  EXPECT_EQ(cluster.state(15), JobState::pending);
+  cluster.feed(JobCancelled{JobId(15)}).finish(11);
+  EXPECT_EQ(cluster.state(16), JobState::running);
+}
+
+TEST_F(GroupsTest, a_limit_that_is_raised_again_lets_them_begin) {
+  cluster.submit(1, gpus(2)).submit(2, gpus(2)).submit_group(10, 20, gpus(1));
+  cluster.feed(JobEdited{.job = JobId(10), .priority = {}, .max_running = 1});
+  EXPECT_EQ(cluster.core.waiting().size(), 1u);
+  cluster.feed(JobEdited{.job = JobId(10), .priority = {}, .max_running = 0}).finish(1).finish(2);
+  EXPECT_EQ(running(), 4u);
+}
+
 TEST_F(GroupsTest, more_members_run_once_more_may_and_fewer_come_up_once_fewer_may) {
   cluster.submit_group(10, 20, gpus(1), 1);
   EXPECT_EQ(running(), 1u);

@@ -61,7 +61,11 @@ bool LineGate::is_fulfilled(const JobRequest& request, Instant now) const {
 bool LineGate::may_start(const Job& job, Instant now) const {
   if (job.on_hold || job.group || !is_ready(job.request, now)) return false;
   const JobIndex group = job.request.member_of.valid() ? jobs_.find(job.request.member_of) : JobIndex::none();
-  return !group.valid() || !jobs_[group].on_hold;
+  return !group.valid() || (!jobs_[group].on_hold && !is_over_limit(job, jobs_[group]));
+}
+
+bool LineGate::is_over_limit(const Job& member, const Job& group) {
+  return member.attempt == 0 && group.group && group.group->place(member.request.id) > group.group->last_admitted;
 }
 
 int LineGate::at_once(const JobRequest& request) const {

@@ -33,6 +33,8 @@ class LineGate {
     return !request.prerequisites || is_fulfilled(request, now);
   }
   bool awaits_jobs(const JobRequest& request) const;
+  // Whether this member of a group may not begin before others have ended (Group::last_admitted).
+  static bool is_over_limit(const Job& member, const Job& group);
   // About how many jobs with this request the servers that are up could run if no other job ran.
   int at_once(const JobRequest& request) const;
 

@@ -42,7 +42,7 @@ std::optional<Figures> add(const Present& present, const std::vector<Lengths::Pr
   std::vector<double> jct_s, shares;
   Costs costs;
   double wait_s = 0, jct_sum_s = 0, used = 0;
-  std::size_t waited = 0, counted = 0;
+  std::size_t waited = 0, counted = 0, unfinished = 0;
   Instant last = present.now;
   for (std::size_t at = 0; at < present.jobs.size(); ++at) {
     const Job& job = present.jobs[at];
@@ -55,6 +55,7 @@ std::optional<Figures> add(const Present& present, const std::vector<Lengths::Pr
     }
     if (from < until) count_deadline(job.request, of.finish, until, costs, used);
     const Instant end = std::min(of.finish, until);
+    unfinished += of.finish.is_never() && until.is_never() && takes_part(job);
     if (of.finish.is_never() && (until.is_never() || from >= until || !takes_part(job))) continue;
     jct_s.push_back((end - job.request.submitted).to_seconds());
     jct_sum_s += jct_s.back();
@@ -67,6 +68,7 @@ std::optional<Figures> add(const Present& present, const std::vector<Lengths::Pr
     ++waited;
   }
   trial.jobs = std::max(trial.jobs, counted);
+  trial.unfinished = std::max(trial.unfinished, unfinished);
   if (counted == 0) return std::nullopt;
   costs.jct_s /= static_cast<double>(counted);
   costs.late += used / static_cast<double>(counted);

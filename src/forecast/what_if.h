@@ -30,6 +30,7 @@ struct Trial {
   Figures figures;           // each one the median over the futures: a few long futures do not move it
   std::vector<Costs> costs;  // of each future
   std::size_t draws = 0, jobs = 0;
+  std::size_t unfinished = 0;                 // jobs that never end in some future: the figures are without them
   std::vector<JobForecast> forecasts;         // as Present::jobs
   std::optional<std::vector<Hold>> schedule;  // of one future, the same of all trials; only if `with_schedule`
   std::optional<Error> failure;               // of the policy; then the rest is empty

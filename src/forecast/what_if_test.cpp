@@ -30,5 +30,24 @@ TEST(WhatIf, a_figure_is_the_median_over_the_futures) {
   EXPECT_EQ(figures.migrations, 1);
 }
 
+TEST(WhatIf, jobs_that_a_policy_never_ends_are_counted) {
+  Present present;
+  present.now = Instant::at_seconds(1'000);
+  present.jobs.resize(3);
+  for (Job& job : present.jobs) job.request.submitted = present.now;
+  present.jobs.back().on_hold = true;
+  const std::vector<Lengths::Prospect> prospects(3, {.basis = {.kind = BasisKind::time_limit}, .limit_s = 100});
+  const auto first_only = [&](const Present&, std::unique_ptr<Policy>, const FutureSettings&) {
+    const Future::Of ended{.start = present.now, .finish = present.now + Duration::seconds(10)};
+    return Future{.jobs = {ended,
+                           {.start = Instant::never(), .finish = Instant::never()},
+                           {.start = Instant::never(), .finish = Instant::never()}}};
+  };
+  const auto trials =
+      what_if(present, prospects, {{"lazy", [] { return nullptr; }}}, {.continue_present = first_only, .draws = 1});
+  EXPECT_EQ(trials.front().jobs, 1U);
+  EXPECT_EQ(trials.front().unfinished, 1U) << "the one that is held waits for its user";
+}
+
 }  // namespace
 }  // namespace sl::forecast

@@ -24,6 +24,9 @@ class Allocation {
 
   // Adds GPUs: to the part of this server, else to a new one where it belongs by server index.
   void add(ServerIndex server, GpuSet gpus);
+  void add(const Allocation& other) {
+    for (const ServerGpus& part : other.parts()) add(part.server, part.gpus);
+  }
   // Adds GPUs of a server that has none yet, as the last part.
   void append(ServerIndex server, GpuSet gpus) {
     if (!gpus.empty()) parts_.insert(parts_.items().size(), {server, gpus});

@@ -186,16 +186,23 @@ struct GpuTypeTime {
 // other when they might start, each as a job of its own with the group's request (core/groups.h). Until then they take
 // no memory. The group ends when all of them have.
 struct Group {
+  static constexpr std::int64_t every_place = std::numeric_limits<std::int64_t>::max();
+
   std::int64_t size = 0;
-  JobId first_member;                          // the others have the numbers that follow
-  int max_running = 0;                         // so many members at most have come up and not ended; 0: any number
-  NumberRanges to_come;                        // places of the members that have not come up, from 0
+  JobId first_member;    // the others have the numbers that follow
+  int max_running = 0;   // so many members at most have come up and not ended; 0: any number
+  NumberRanges to_come;  // places of the members that have not come up, from 0
+  // Once `max_running` is less than have come up, those beyond this place that never began wait out of line.
+  std::int64_t last_admitted = every_place;
+  std::int64_t admitted_of = 0;                // how many members had not ended when that was worked out
   std::array<std::int64_t, 11> by_state = {};  // members that have come up
 
   std::int64_t& in(JobState state) { return by_state[static_cast<std::size_t>(state)]; }
   std::int64_t in(JobState state) const { return by_state[static_cast<std::size_t>(state)]; }
   std::int64_t unfinished() const;  // of those that have come up
   JobId member(std::int64_t place) const { return JobId(first_member.value + place); }
+  std::int64_t place(JobId member) const { return member.value - first_member.value; }
+  bool is_over_limit() const { return max_running > 0 && unfinished() > max_running; }
 };
 // Of a live group: the number that follows its own, and so on.
 inline JobId member_id(JobId group, std::int64_t place) { return JobId(group.value + 1 + place); }

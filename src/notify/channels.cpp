@@ -99,10 +99,13 @@ Status check_channel(const std::string& name, const ChannelBody& body, bool is_a
     if (!to.ok()) return Error(to.error()).at("/url");
   }
   if (Status events = wire::validate_notify_events(body.on, true, "/on"); !events.ok()) return events;
-  const bool is_of_servers = std::ranges::find(body.on, wire::server_down_event) != body.on.end();
-  if (!is_admin && (body.shared || is_of_servers))
+  if (!is_admin && is_for_admins(body))
     return denied("admins-only", body.shared ? "only an admin shares a channel" : "only an admin is told of servers");
   return {};
+}
+
+bool is_for_admins(const ChannelBody& body) {
+  return body.shared || std::ranges::find(body.on, wire::server_down_event) != body.on.end();
 }
 
 Status check_receiver(const Channel& channel, const std::string& receiver) {

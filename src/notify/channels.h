@@ -46,6 +46,9 @@ struct Channel {
 Status check_channel(const std::string& name, const ChannelBody& body, bool is_admin,
                      const courier::AllowedHosts& allowed);
 
+// Whether it is shared, or told of servers: for channels of admins.
+bool is_for_admins(const ChannelBody& body);
+
 // Whether a message through the channel can go to this receiver; empty: that of the channel. Error: "bad-notify".
 Status check_receiver(const Channel& channel, const std::string& receiver);
 

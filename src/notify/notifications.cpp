@@ -158,6 +158,26 @@ void Notifications::remove_all(const std::string& owner, Told done) {
   });
 }
 
+void Notifications::make_private(const std::string& owner, Told done) {
+  std::vector<Channel> changed;
+  store::Batch batch;
+  for (const Channels::Pointer& channel : channels_.all()) {
+    if (channel->owner != owner || !is_for_admins(channel->settings)) continue;
+    Channel next = *channel;
+    next.settings.shared = false;
+    std::erase(next.settings.on, wire::server_down_event);
+    batch.channels.push_back(to_row(next));
+    changed.push_back(std::move(next));
+  }
+  if (changed.empty()) return done({});
+  around_.commit(std::move(batch), [this, changed = std::move(changed), done = std::move(done)](const Status& status) {
+    for (const Channel& channel : changed) {
+      if (status.ok()) channels_.put(channel);
+    }
+    around_.post([done, status] { done(status); });
+  });
+}
+
 void Notifications::test(const std::string& user, const std::string& name, const std::string& receiver, Tested done) {
   const Channels::Pointer channel = channels_.resolve(user, name);
   if (!channel) return done(no_such_channel(name));

@@ -54,6 +54,8 @@ class Notifications {
            std::int64_t newest_event, Told done);
   void remove(const std::string& owner, const std::string& name, Told done);  // error "no-such-channel"
   void remove_all(const std::string& owner, Told done);                       // also of one who has none
+  // Its owner is no admin any more: takes back what only admins may do (check_channel).
+  void make_private(const std::string& owner, Told done);
   // Sends a message and waits for how that goes. Errors: "no-such-channel", "bad-notify", those of the store;
   // "too-many-requests", if as many of this user's tests as are allowed have not ended yet.
   using Tested = std::function<void(Result<store::DeliveryRow>)>;

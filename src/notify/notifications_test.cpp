@@ -271,6 +271,24 @@ TEST_F(NotificationsTest, a_user_has_fifty_channels_at_most) {
   EXPECT_TRUE(put("c7", "http://127.0.0.1:10/").ok()) << "those that are there can be changed";
 }
 
+TEST_F(NotificationsTest, the_channels_of_one_who_is_no_admin_any_more_are_private) {
+  std::promise<Status> told, done;
+  notifications->put("mei", "lab",
+                     {.kind = "webhook",
+                      .url = "http://127.0.0.1:9/",
+                      .secret = "key",
+                      .on = {"failed", "server_down"},
+                      .shared = true},
+                     true, 0, [&](const Status& status) { told.set_value(status); });
+  ASSERT_TRUE(told.get_future().get().ok());
+  EXPECT_TRUE(notifications->check("bella", {{{"failed"}, "lab"}}).ok());
+  notifications->make_private("mei", [&](const Status& status) { done.set_value(status); });
+  ASSERT_TRUE(done.get_future().get().ok());
+  end(), begin();
+  EXPECT_FALSE(notifications->check("bella", {{{"failed"}, "lab"}}).ok());
+  EXPECT_EQ(notifications->channels().find("mei", "lab")->settings.on, std::vector<std::string>{"failed"});
+}
+
 TEST_F(NotificationsTest, jobs_name_channels_that_are_there) {
   Receiver receiver(Receiver::answering(200));
   ASSERT_TRUE(put("hook", receiver.url()).ok());

@@ -4,6 +4,11 @@
 #include <utility>
 
 namespace sl {
+namespace {
+
+std::uint64_t count_bit(int n) { return n > 0 ? std::uint64_t{1} << (n - 1) : 0; }
+
+}  // namespace
 
 void FreeGpus::note_change(Slot& slot, ServerIndex server) {
   if (!std::exchange(slot.is_stale, true)) stale_.push_back(server);
@@ -15,8 +20,15 @@ void FreeGpus::list_stale() const {
     slot.is_stale = false;
     const auto belongs = slot.open ? static_cast<std::int8_t>(slot.free.count()) : nowhere;
     if (slot.bucket == belongs) continue;
-    if (slot.bucket != nowhere) buckets_[static_cast<std::size_t>(slot.bucket)].erase(server.value);
-    if (belongs != nowhere) buckets_[static_cast<std::size_t>(belongs)].insert(server.value);
+    if (slot.bucket != nowhere) {
+      IndexSet& bucket = buckets_[static_cast<std::size_t>(slot.bucket)];
+      bucket.erase(server.value);
+      if (bucket.empty()) counts_ &= ~count_bit(slot.bucket);
+    }
+    if (belongs != nowhere) {
+      buckets_[static_cast<std::size_t>(belongs)].insert(server.value);
+      counts_ |= count_bit(belongs);
+    }
     slot.bucket = belongs;
   }
   stale_.clear();

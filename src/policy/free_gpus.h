@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <boost/container/small_vector.hpp>
 #include <vector>
 
@@ -43,6 +44,11 @@ class FreeGpus {
     bring_up_to_date();
     return buckets_[static_cast<std::size_t>(n)];
   }
+  // The least number of free GPUs, from `n` on, that an open server has. Above gpus_per_server_max(): none.
+  int next_count(int n) const {
+    bring_up_to_date();
+    return n < 1 || n > GpuSet::capacity ? n : n + std::countr_zero(counts_ >> (n - 1));
+  }
 
  private:
   struct Slot {
@@ -62,6 +68,7 @@ class FreeGpus {
   IndexedVector<ServerIndex, Slot> slots_;
   IndexedVector<ServerIndex, ResourceVector> resources_;  // separate, because seldom read
   mutable std::array<IndexSet, GpuSet::capacity + 1> buckets_;
+  mutable std::uint64_t counts_ = 0;        // bit n - 1: some server has n free GPUs
   mutable std::vector<ServerIndex> stale_;  // servers that may be in the wrong bucket
   int total_ = 0;
   int gpus_max_ = 0;

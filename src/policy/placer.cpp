@@ -37,7 +37,8 @@ ServerIndex find_server(const FreeGpus& free, const ServerTable& servers, const 
   if (constrained) demand = Demand(request).on(count);
   const int most = free.gpus_per_server_max();
   ServerIndex found;
-  for (int step = count; step <= most; ++step) {
+  const auto next = [&](int n) { return fit == Fit::worst ? n : free.next_count(n); };
+  for (int step = next(count); step <= most; step = next(step + 1)) {
     const int n = fit == Fit::worst ? most - (step - count) : step;
     const ServerIndex server = first_in_bucket(free, servers, request, demand, count, n, constrained);
     if (!server.valid()) continue;
@@ -116,6 +117,18 @@ GpuSet lowest(const Server& server, GpuSet among, int count) {
   const GpuSet clean = among - server.without_memory(std::numeric_limits<std::int64_t>::max());
   const GpuSet first = clean.lowest(std::min(count, clean.count()));
   return first | (among - clean).lowest(count - first.count());
+}
+
+Allocation rather_on(const Allocation& left, const FreeGpus& free, const ServerTable& servers,
+                     const JobRequest& request, const Allocation& found) {
+  Allocation gpus;
+  for (const ServerGpus& part : found.parts()) {
+    const GpuSet there = left.on(part.server) & free_for(free, servers, request, part.server);
+    const int count = part.gpus.count();
+    const GpuSet theirs = there.lowest(std::min(count, there.count()));
+    gpus.add(part.server, theirs | (part.gpus - theirs).lowest(count - theirs.count()));
+  }
+  return gpus;
 }
 
 bool all_usable(const Snapshot& snapshot, const Allocation& gpus) {

@@ -31,6 +31,11 @@ inline GpuSet free_for(const FreeGpus& free, const ServerTable& servers, const J
 // least `count` of what free_for() returned.
 GpuSet lowest(const Server& server, GpuSet among, int count);
 
+// As many free GPUs of each server as `found` has there, those of `left` first: a job that waits for the GPUs that others
+// leave waits for the CPUs and the memory that they leave too.
+Allocation rather_on(const Allocation& left, const FreeGpus& free, const ServerTable& servers,
+                     const JobRequest& request, const Allocation& found);
+
 // Whether all these GPUs could be given to another job once theirs leaves them: none is broken or used by a process
 // that is not ours.
 bool all_usable(const Snapshot& snapshot, const Allocation& gpus);

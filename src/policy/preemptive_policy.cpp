@@ -281,6 +281,11 @@ bool PreemptivePolicy::interrupt(const Snapshot& snapshot, const Victims::Jobs& 
       trial.rewind(mark);
     }
   }
+  if (!waiting.request.demand.is_zero() && !is_frozen(waiting)) {
+    Allocation left;
+    for (const JobIndex job : stopped) left.add(snapshot.job(job).allocation);
+    found = rather_on(left, trial.free(), snapshot.servers, waiting.request, *found);
+  }
   // The rest of their GPUs is for less urgent jobs: a more urgent one could have stopped them itself.
   if (stop(snapshot, stopped, *found, plan))
     closed_.reopen(lines_, [&](std::uint32_t line) { return walk.join(line); });

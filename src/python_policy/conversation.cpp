@@ -89,7 +89,7 @@ Conversation::Conversation(Script script, GivenParameters parameters, Duration d
                            std::unique_ptr<Worker> begun)
     : script_(std::move(script)),
       parameters_(std::move(parameters)),
-      deadline_(deadline * settings.patience),
+      deadline_(deadline),
       settings_(std::move(settings)),
       worker_(std::move(begun)) {}
 
@@ -127,7 +127,12 @@ std::optional<json::object> Conversation::ask(const Snapshot& snapshot, Plan& pl
 std::optional<Fault> Conversation::exchange(const Snapshot& snapshot, json::object& answer) {
   std::string text;
   Fault fault;
-  if (!worker_->exchange(json::serialize(mirror_.update(snapshot)), deadline_, text, fault)) return fault;
+  if (!worker_->exchange(json::serialize(mirror_.update(snapshot)), deadline_ * settings_.patience, text, fault)) {
+    // The deadline as it was set: a replay, which has more patience, says the same.
+    if (fault.kind == "too-slow")
+      fault.message = fmt::format("no decision within {:g} ms", static_cast<double>(deadline_.us) / 1000);
+    return fault;
+  }
   if (auto wrong = parse(text, answer)) return wrong;
   for (const char* key : {"order", "actions"}) {
     if (const json::value* list = answer.if_contains(key); list && list->is_array()) return std::nullopt;

@@ -48,7 +48,7 @@ class Worker {
   Step send(std::string_view& rest) const;
   Step receive(std::string& text) const;
   bool wait_for(short events, std::int64_t until_us) const;
-  Fault too_slow(Duration deadline);
+  Fault too_slow();
   Fault ended();
   Fault garbage();
   void locate(Fault& fault, int wait_ms) const;  // from the interpreter's stack report

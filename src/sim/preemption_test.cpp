@@ -51,6 +51,27 @@ INSTANTIATE_TEST_SUITE_P(Policies, Remembering,
                                   std::to_string(std::get<1>(test.param).stop_s) + "_s";
                          });
 
+// A job is stopped for its CPUs, while GPUs are free: the job that it makes room for must be promised what it leaves.
+TEST(Preemption, for_cpus_is_decided_once_and_in_time) {
+  for (const char* policy :
+       {"edf", "elastic_edf", "srtf", "srsf", "srjf", "priority", "tiresias", "tiresias_gittins"}) {
+    for (const int stop_s : {0, 60}) {
+      const auto trace = trace::parse_trace(
+          "job_id,submit_time_s,gpus,duration_s,deadline_s,cpus,priority\ns1,0,1,50,,,\ns2,0,1,50,,,\n"
+          "b,0,1,1000,,8,\na,0,1,900,,8,\nhi,100,2,100,300,4,5\n",
+          {});
+      ASSERT_TRUE(trace.ok());
+      SimulationSettings settings;
+      settings.cluster = std::move(*parse_cluster_file("[[servers]]\ncount = 1\ngpus = 4\ncpus = 16\n", ""));
+      settings.cluster.costs.stop = Duration::whole_seconds(stop_s);
+      const auto result = simulate(*trace, std::move(*make_policy(policy)), settings);
+      EXPECT_EQ(result.decisions_refused, 0) << policy;
+      if (!std::string(policy).starts_with("tiresias"))  // which goes by service
+        EXPECT_LE(result.outcomes[4].started, Instant::at_seconds(100 + 60 + stop_s)) << policy;
+    }
+  }
+}
+
 // Other policies keep what they know of waiting jobs in order: of lengths, classes, pods. Jobs that fail and come back
 // take their old places.
 struct Kept {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -305,6 +306,9 @@ class Runner {
     if (events) {
       if (Status closed = events->close(); !closed.ok()) return closed;
     }
+    std::future<Status> written;  // while the figures are worked out
+    if (!jobs_path.empty())
+      written = std::async(std::launch::async, [&] { return write_jobs(jobs_path, **trace, *result); });
     row.metrics = measure(**trace, *result, settings_.cluster);
     if (!settings_.semantics.empty()) leave_unknown(row.metrics);
     row.standstill = result->standstill;
@@ -313,8 +317,8 @@ class Runner {
     row.load = facts.load;
     // A training of Pollux's may be faster where it runs than on the servers that its length was computed for.
     if (row.metrics.has_all_jobs() && settings_.semantics != "pollux") row.bounds = facts.bounds;
-    if (!jobs_path.empty()) {
-      if (Status written = write_jobs(jobs_path, **trace, *result); !written.ok()) return written;
+    if (written.valid()) {
+      if (Status jobs = written.get(); !jobs.ok()) return jobs;
     }
     if (!settings_.folder.empty()) row.jobs_file = name + ".jobs.csv";
     if (!settings_.folder.empty() && events) row.events_file = name + ".events.csv";

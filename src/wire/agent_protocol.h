@@ -30,6 +30,7 @@ BOOST_DESCRIBE_STRUCT(Incarnation, (), (cluster, job, attempt, number))
 namespace sl::wire {
 
 inline constexpr int agent_protocol_version = 4;
+inline constexpr int pings_per_lease = 6;  // an agent sends so many while its lease lasts
 
 // The name of the container in which the part of an incarnation with this rank runs. It is in use once at most in a
 // container engine, so that none is started twice.
@@ -105,6 +106,9 @@ struct Hello {  // first frame of a session
   std::string server;     // its name, unique in the cluster
   std::string agent_id;   // random, kept in the agent's data directory: distinguishes two servers of one name
   std::int64_t call = 0;  // greater than in every Hello of this agent before: what arrives late is not taken for news
+  std::int64_t process =
+      0;  // random, of this process: none runs beside another of its data directory, but of a copy; 0:
+          // an older agent
   bool simulated = false;
   int cpus = 0;
   std::int64_t memory_total_bytes = 0;
@@ -125,7 +129,7 @@ struct Hello {  // first frame of a session
   std::string address;                        // of this server as others may reach it; entered by the controller
 };
 BOOST_DESCRIBE_STRUCT(Hello, (),
-                      (protocol, agent_version, server, agent_id, call, simulated, cpus, memory_total_bytes,
+                      (protocol, agent_version, server, agent_id, call, process, simulated, cpus, memory_total_bytes,
                        driver_version, gpus, attempts, cluster, last_job, keep, copies_checkpoints, resizes_in_place,
                        opens_channels, container_engine, enforces, cannot_enforce, sends_signals, labels, address))
 

@@ -346,6 +346,10 @@ Status validate_resources(const ResourceSpec& r) {
                                                                  : nullptr;
   if (negative)
     return invalid("bad-resources", "resources cannot be negative").at(std::string("/resources/") + negative);
+  if (r.shm_bytes == 0)
+    return invalid("bad-resources", "no container has a /dev/shm of 0 bytes")
+        .hint("leave shm out: it has 1 GiB then")
+        .at("/resources/shm");
   if (r.processes.value_or(1) < 1)
     return invalid("bad-resources", "a job needs one process at least").at("/resources/processes");
   if (r.processes.value_or(1) > processes_max)
@@ -431,6 +435,10 @@ std::optional<Mount> parse_mount(std::string_view text) {
     return path.starts_with('/') && is_plain && path.find("//") == std::string_view::npos &&
            path.find_first_of(",\"") == std::string_view::npos && !has_control_characters(path);
   };
+  const auto without_slash = [](std::string path) {  // two mounts at /data and /data/ are at one place
+    if (path.size() > 1 && path.ends_with('/')) path.pop_back();
+    return path;
+  };
   Mount mount;
   const std::size_t first = text.find(':'),
                     second = text.find(':', first == std::string_view::npos ? first : first + 1);
@@ -440,6 +448,7 @@ std::optional<Mount> parse_mount(std::string_view text) {
   mount.writable = mode == "rw";
   if (!is_path(mount.from) || !is_path(mount.to) || is_taken(mount.to) || (mode != "ro" && mode != "rw"))
     return std::nullopt;
+  mount.from = without_slash(std::move(mount.from)), mount.to = without_slash(std::move(mount.to));
   return mount;
 }
 

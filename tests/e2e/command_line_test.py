@@ -490,10 +490,18 @@ class CommandLineTest(LabTest):
         up.stdout.close()
         return up
 
-    def test_an_unset_variable_for_an_image_is_no_plain_process(self):
-        refused = self.lab.cli("submit", "--image", "", "--", "true", check=False)
-        self.assertEqual(refused.returncode, 2)
-        self.assertIn("the name of its image is empty", refused.stderr)
+    def test_an_unset_variable_never_means_that_a_flag_is_not_given(self):
+        for flag in ("--image", "--after", "--array", "--time-limit", "--on", "--setup", "--epochs"):
+            refused = self.lab.cli("submit", flag, "", "--", "true", check=False)
+            self.assertEqual(refused.returncode, 2, flag)
+            self.assertIn(f"{flag}: it is empty; is a variable not set?", refused.stderr)
+
+    def test_lines_and_names_are_texts_whatever_they_look_like(self):
+        for flag, value in (("--setup", "false"), ("--family", "3090")):
+            shown = self.lab.cli("submit", "--dry-run", flag, value, "--", "true", check=False)
+            self.assertEqual(shown.returncode, 0, shown.stderr)
+
+    def test_an_empty_image_in_a_request_is_no_plain_process(self):
         status, _, text = self.lab.request("POST", "/api/v1/jobs", {"command": "true", "image": ""})
         self.assertEqual((status, json.loads(text)["code"]), (422, "bad-image"))
 

@@ -98,6 +98,16 @@ class PeopleLab(LabTest):
 
 
 class Roles(PeopleLab):
+    def test_an_admin_who_is_made_a_user_shares_no_channel_any_more(self):
+        bob, eve = self.add("bob", "admin"), self.add("eve")
+        wanted = {"kind": "webhook", "url": "https://lab.example/", "on": ["failed", "server_down"], "shared": True}
+        status, answer = self.ask(bob, "PUT", "/api/v1/notifications/channels/lab", wanted)
+        self.assertIn(status, (200, 201), answer)
+        seen = lambda who: [(each["name"], each["shared"], each["on"]) for each in self.ask(who, "GET", "/api/v1/notifications/channels")[1]["items"]]
+        self.assertEqual(seen(eve), [("lab", True, ["failed", "server_down"])])
+        self.assertEqual(self.lab.request("PATCH", "/api/v1/users/bob", {"role": "user"})[0], 200)
+        self.assertEqual((seen(eve), seen(bob)), ([], [("lab", False, ["failed"])]))
+
     def test_every_operation_has_the_role_that_is_written_here_and_refuses_those_below(self):
         operations = {(verb.upper(), path): operation["x-schedulearn-role"] for path, verbs in self.lab.get("/api/v1/openapi.json")["paths"].items() for verb, operation in verbs.items()}
         self.assertEqual(operations, NEEDS)

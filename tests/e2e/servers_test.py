@@ -133,6 +133,22 @@ class JoinTest(LabTest):
         until(lambda: lab.get("/api/v1/servers/new")["last_contact_at"] != before)
         self.assertEqual((log().count("refused by the controller"), len(refusals())), (1, 1), "it calls again and again")
 
+    def test_an_agent_on_a_copy_of_a_data_directory_runs_no_job_again(self):
+        lab = self.lab
+        copy, runs = lab.folder / "copy", lab.folder / "runs"
+        shutil.copytree(lab.folder / "agent", copy, ignore=lambda _, names: [name for name in names if name.endswith((".sock", ".lock"))])
+        job = lab.submit(f"echo run >> {runs}; sleep 1000")
+        until(lambda: lab.get(f"/api/v1/jobs/{job}")["state"] == "running")
+        lab.more_agents.append(lab._daemon("copied", "agent", "run", "--join", lab.url, "--data", str(copy), "--name", "lab", "--simulate", "4"))
+        until(lambda: "or from a copy of it, is connected as server lab" in (lab.folder / "copied.log").read_text())
+        before = lab.get("/api/v1/servers/lab")["last_contact_at"]
+        until(lambda: lab.get("/api/v1/servers/lab")["last_contact_at"] != before)
+        self.assertEqual((lab.get(f"/api/v1/jobs/{job}")["state"], runs.read_text()), ("running", "run\n"))
+        lab.kill(lab.agent)
+        lab.start_agent()  # at once, from its own directory
+        until(lambda: lab.get(f"/api/v1/jobs/{job}")["state"] == "running")
+        self.assertEqual(runs.read_text(), "run\n")
+
     def test_only_admins_add_servers_and_what_they_type_is_kept_for_the_agent(self):
         lab = self.lab
         lab.request("POST", "/api/v1/users", {"name": "mei"})

@@ -5,6 +5,7 @@
 #include <limits>
 #include <queue>
 #include <tuple>
+#include <utility>
 
 #include "model/gpu_counts.h"
 #include "policy/deadlines.h"
@@ -267,7 +268,7 @@ class ElasticEdf : public ResizingPolicy {
   static std::optional<Allocation> find_place(const Snapshot& snapshot, const Part& part, Trial& trial) {
     const Job& job = snapshot.job(part.job);
     if (trial.free().total() < job.request.gpus) return std::nullopt;
-    if (part.runs() && still_free(trial.free(), part.had) == part.had) {
+    if (part.runs() && still_free(trial.free(), part.had) == part.had && trial.free().fits(part.had, job.request)) {
       const std::size_t before = trial.mark();
       Part wider = part;
       take(snapshot, wider, part.had, trial);
@@ -307,7 +308,10 @@ class ElasticEdf : public ResizingPolicy {
         trial.rewind(mark);
       }
     }
-    for (const std::size_t j : stopped) parts_[j].gpus.clear();
+    Allocation left;
+    for (const std::size_t j : stopped) left.add(std::exchange(parts_[j].gpus, {}));
+    if (!job.request.demand.is_zero() && !is_frozen(job))
+      found = rather_on(left, trial.free(), snapshot.servers, job.request, *found);
     return found;
   }
 
@@ -352,19 +356,16 @@ class ElasticEdf : public ResizingPolicy {
         return false;
       }
       trial.take(*others);
-      add(*others, more);
+      more.add(*others);
     }
     Allocation widened = part.gpus;
-    add(more, widened);
+    widened.add(more);
     if (!request.may_spread_over(widened)) {
       trial.rewind(before);
       return false;
     }
     part.gpus = std::move(widened);
     return true;
-  }
-  static void add(const Allocation& gpus, Allocation& to) {
-    for (const ServerGpus& each : gpus.parts()) to.add(each.server, each.gpus);
   }
 
   // For jobs that (re)started a while ago, or for those that have not.
@@ -470,7 +471,7 @@ class ElasticEdf : public ResizingPolicy {
       if (grows) {
         const Allocation more = difference(part.gpus, part.had);
         part.gpus = part.had;
-        add(first_of(more, allowed - had), part.gpus);
+        part.gpus.add(first_of(more, allowed - had));
       } else {
         part.gpus = first_of(part.gpus, allowed);
       }
@@ -511,7 +512,10 @@ PolicyEntry elastic_edf_entry() {
       "let others run on fewer than they ask for.";
   info.good_for = "deadlines and short completion times, with jobs that can change size";
   info.weak_for = "overload; bad estimates; jobs that are costly to interrupt";
-  info.needs = {{Fact::deadline, "they go last, before those that can no longer meet theirs"}, run_time_or_history(), speedup_or_linear(), resizable_or_rigid()};
+  info.needs = {{Fact::deadline, "they go last, before those that can no longer meet theirs"},
+                run_time_or_history(),
+                speedup_or_linear(),
+                resizable_or_rigid()};
   info.aliases = {"elasticflow"};
   info.preemptive = true;
   info.elastic = true;

@@ -1539,6 +1539,7 @@ export interface TriedPolicies {
     migrations: number | null;
     jobs: number;
     draws: number;
+    unfinished: number;
     schedule: {
       job_id: number;
       server: string;
