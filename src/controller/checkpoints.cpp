@@ -136,6 +136,16 @@ std::vector<JobId> Checkpoints::waiting_for(const std::string& server) const {
   return jobs;
 }
 
+std::optional<JobId> Checkpoints::job_with_newest_on(const std::string& server) const {
+  std::optional<JobId> found;
+  book_.for_each([&](const JobEntry& entry) {
+    if (found || entry.row.finished_us) return;
+    const store::PlacementRow* const from = newest(*book_.find(JobId(entry.row.id)), "");
+    if (from && from->server == server) found = JobId(entry.row.id);
+  });
+  return found;
+}
+
 std::vector<JobId> Checkpoints::on_server_lost(const std::string& server, Instant now) {
   std::vector<JobId> losers;
   book_.for_each([&](const JobEntry& entry) {

@@ -34,6 +34,8 @@ class Checkpoints {
   std::optional<JobId> on_offered(const Agent& agent, const wire::CheckpointOffered& offered);
   std::vector<JobId> on_joined(const std::string& server);
   std::vector<JobId> on_lease_over(const std::string& server) const { return waiting_for(server); }
+  // A job that is to continue from a checkpoint on this server; none: there is no such job.
+  std::optional<JobId> job_with_newest_on(const std::string& server) const;
   std::vector<JobId> on_server_lost(const std::string& server, Instant now);
 
   void on_progress(const wire::CheckpointProgress& progress);

@@ -112,6 +112,7 @@ std::optional<answers::Estimate> estimate_view(const Logic& logic, JobIndex inde
   const bool is_in_line = job.is_queued() || job.state == JobState::held;
   const bool waits = is_in_line && !(job.group && job.first_start.happened());
   if (waits && (job.state == JobState::held || job.on_hold)) known = nullptr;  // what is known is from before
+  if (waits && known && !known->start && known->finish) known = nullptr;       // likewise: it ran then
   answers::Estimate view = view_of(prospects->forecast, known, waits, prospects->servers, now);
   if (!view.finish || (waits && !view.start)) {
     const ReasonCode why = logic.core().explain(index);

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "controller/estimate_views.h"
+#include "controller/explain_group.h"
 #include "controller/views.h"
 #include "policy/placer.h"
 #include "policy/satisfiable.h"
@@ -526,8 +527,7 @@ std::string reason_text(const Logic& logic, const Job& asked, ReasonCode reason,
       return not_before_text(job.request);
     case ReasonCode::max_running:
       return asked.group
-                 ? fmt::format("{} of its members run, as many as may at once (max_running)",
-                               asked.group->unfinished() - asked.group->in(JobState::pending))
+                 ? max_running_text(*asked.group)
                  : fmt::format("as many members of group {} as may at once (max_running) run, or come before it",
                                asked.request.member_of.value);
     case ReasonCode::none:
@@ -536,31 +536,6 @@ std::string reason_text(const Logic& logic, const Job& asked, ReasonCode reason,
   }
   return line + needs;
 }
-
-namespace {
-
-// Of a group none of whose members waits for GPUs.
-std::string running_group_text(const Core& core, const Job& group) {
-  std::int64_t held = 0, again = 0;
-  JobId first_held;
-  for (const JobId id : core.unfinished_members(group.request.id)) {
-    const Job& member = core.job(core.find(id));
-    if (member.on_hold && ++held == 1) first_held = id;
-    if (!member.on_hold && member.state == JobState::held) ++again;
-  }
-  const std::int64_t run = group.group->unfinished() - held - again, id = group.request.id.value;
-  if (held + again == 0) return fmt::format("all members of group {} that have not ended run", id);
-  std::string text = fmt::format("of the members of group {} that have not ended, ", id);
-  if (run > 0) text += fmt::format("{} run{}", run, run == 1 ? "s" : "");
-  if (again > 0)
-    text += fmt::format("{}{} wait{} for another attempt", run > 0 ? ", " : "", again, again == 1 ? "s" : "");
-  if (held > 0)
-    text += fmt::format("{}{} {} held by {} user (schedulearn resume {})", run + again > 0 ? ", " : "", held,
-                        held == 1 ? "is" : "are", held == 1 ? "its" : "their", first_held.value);
-  return text;
-}
-
-}  // namespace
 
 answers::Explanation explain_view(const Logic& logic, const JobEntry& entry, Instant now) {
   const JobIndex index = logic.core().find(JobId(entry.row.id));
@@ -573,8 +548,9 @@ answers::Explanation explain_view(const Logic& logic, const JobEntry& entry, Ins
   const std::string standing = job && !is_finished(job->state) ? logic.core().standing(index, now) : "";
   if (!standing.empty()) view.standing = standing;
   const bool waits = job && (job->is_queued() || job->state == JobState::held);
-  if (waits && job->group && logic.core().explain(index) == ReasonCode::none) {
-    view.summary = running_group_text(logic.core(), *job);
+  const auto busy = waits && job->group ? busy_group_text(logic.core(), *job) : std::nullopt;
+  if (busy) {
+    view.summary = *busy;
   } else if (waits) {
     explain_waiting(logic, index, now, view);
   } else if (!job && logic.core().group_of_member_to_come(JobId(entry.row.id)).valid()) {

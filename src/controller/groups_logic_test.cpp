@@ -275,11 +275,19 @@ TEST_F(GroupsLogicTest, nobody_is_told_of_single_members) {
 
 TEST_F(GroupsLogicTest, a_group_none_of_whose_members_waits_says_what_they_do) {
   hello();
-  submit_group("0-1"), settle();
   const auto why = [&] { return explain_view(*logic, *logic->book().find(JobId(1)), now).summary; };
-  EXPECT_EQ(why(), "all members of group 1 that have not ended run");
-  tell(report(2, 1, "running")), tell(report(3, 1, "running")), tell(report(3, 1, "exited", 0));
-  EXPECT_EQ(why(), "all members of group 1 that have not ended run");
+  submit_group("0-9", 4), settle();
+  EXPECT_EQ(why(), "8 of the 10 members of group 1 wait: first in line, needs 1 free GPU");
+  EXPECT_EQ(change(4, {.hold = true}), "ok");
+  EXPECT_EQ(change(5, {.hold = true}), "ok");
+  EXPECT_EQ(
+      why(),
+      "of the members of group 1 that have not ended, 2 run, 2 are held by their user (schedulearn resume 4); 6 more "
+      "wait: at most 4 may have begun and not ended (max_running)");
+  EXPECT_EQ(change(1, {.max_running = 1}), "ok");
+  EXPECT_EQ(change(4, {.hold = false}), "ok");
+  EXPECT_EQ(why(), "7 of the 10 members of group 1 wait: 2 of its members run, and 1 may at once (max_running)");
+  EXPECT_EQ(change(4, {.first = true}), "job-not-in-line");
 }
 
 TEST_F(GroupsLogicTest, prerequisites_must_exist_and_be_able_to_succeed) {

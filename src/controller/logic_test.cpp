@@ -169,6 +169,19 @@ TEST_F(LogicTest, a_job_whose_end_is_told_late_ran_until_its_end) {
   EXPECT_EQ(world.jobs[1].attained_gpu_us, 6'000'000);
 }
 
+TEST_F(LogicTest, a_job_that_goes_back_in_line_while_its_agent_is_away_is_not_charged_for_that) {
+  hello();
+  submit(2), settle();
+  wire::AttemptReport running = report(1, 1, "running");
+  running.started_us = 5'000'000;
+  tell(running);
+  pass(20);
+  wire::AttemptReport exited = report(1, 1, "exited", 75);
+  exited.started_us = 5'000'000, exited.ended_us = 8'000'000;
+  hello({exited}, 2);
+  EXPECT_EQ(logic->core().job(logic->core().find(JobId(1))).run, Duration::whole_seconds(3));
+}
+
 TEST_F(LogicTest, an_order_that_was_lost_is_sent_again_and_an_attempt_that_was_lost_is_made_again) {
   hello();
   submit(1);

@@ -186,7 +186,8 @@ std::int64_t Histogram::below(std::size_t bound) const {
 void JobTotals::note(const Record& record, const Job& job) {
   if (record.kind != RecordKind::job_state || job.group) return;
   const bool is_frozen = record.why == StopReason::none && record.from == JobState::running;
-  if (record.to == JobState::stopping && (record.why == StopReason::preempted || is_frozen)) ++preemptions;
+  if (record.to == JobState::stopping && (record.why == StopReason::preempted || is_frozen) && !job.on_hold)
+    ++preemptions;
   if (is_moving(record.from) && (record.to == JobState::starting || record.to == JobState::running))
     ++(record.from == JobState::migrating ? migrations : resizes);
   if (record.to == JobState::running && record.from == JobState::starting && job.first_start == record.at)

@@ -32,7 +32,7 @@ Duration duration_of(const wire::AttemptReport& report) {
   return report.started_us && report.ended_us ? Duration{*report.ended_us - *report.started_us} : Duration{};
 }
 
-// How long ago it ended: its agent, or we, may have been away. Of clocks only differences count, and one that was frozen
+// How long ago this part of it ended: its agent, or we, may have been away. Of clocks only differences count, and one that was frozen
 // meanwhile lived longer than it ran.
 Duration lateness_of(const Job& job, const wire::AttemptReport& report, Instant now) {
   constexpr Duration usual = Duration::whole_seconds(1);
@@ -40,6 +40,14 @@ Duration lateness_of(const Job& job, const wire::AttemptReport& report, Instant 
   if (lived.us <= 0 || !job.last_start.happened()) return {};
   const Duration late = (now - job.last_start) - lived;
   return late > usual ? late : Duration{};
+}
+
+// The same of all of it: it has its GPUs until its last part ends.
+Duration lateness_of(const JobEntry& entry, const Job& job, const wire::AttemptReport& report, Instant now) {
+  Duration late = lateness_of(job, report, now);
+  for (const Gang::Part& part : entry.gang ? entry.gang->parts() : std::vector<Gang::Part>())
+    late = std::min(late, part.end ? lateness_of(job, *part.end, now) : Duration{});
+  return late;
 }
 
 }  // namespace
@@ -333,9 +341,10 @@ void Reconciler::apply_exit(JobEntry& entry, const Job& job, const std::string& 
   // its model, but is not known to have finished.
   const bool saved = unordered && job.request.capability == Capability::checkpoint;
   const bool goes_on = fenced || preempted || moved || taken_along || saved;
-  const std::optional<Instant> again = is_done ? std::nullopt : goes_on ? now : next_start(entry, job, exit, now);
+  const Duration late = lateness_of(entry, job, report, now);
+  const std::optional<Instant> again = is_done ? std::nullopt : goes_on ? now : next_start(entry, job, exit, late, now);
   if (again) {
-    engine_.feed(AttemptReleased{id, job.attempt}, now);
+    engine_.feed(AttemptReleased{id, job.attempt, {}, late}, now);
     if (*again > now) hold_until(id, *again, now);
   } else {
     end_or_retry(entry, job, spec, server, exit, report, now);
@@ -344,11 +353,12 @@ void Reconciler::apply_exit(JobEntry& entry, const Job& job, const std::string& 
 }
 
 // When the job may start again without using one of its retries; empty: it may not.
-std::optional<Instant> Reconciler::next_start(JobEntry& entry, const Job& job, const Exit& exit, Instant now) {
+std::optional<Instant> Reconciler::next_start(JobEntry& entry, const Job& job, const Exit& exit, Duration late,
+                                              Instant now) {
   if (exit.failure == FailureKind::server_setup) return now;
   if (job.cancel_requested || !(asks_again(exit) || is_server_fault(exit.failure))) return std::nullopt;
   const JobId id(entry.row.id);
-  const Duration ran = job.state == JobState::running ? now - job.last_start : Duration{};
+  const Duration ran = job.state == JobState::running ? now - job.last_start - late : Duration{};
   const std::optional<Instant> again = requeues_.ask(id, ran, now);
   entry.row.quick_requeues = requeues_.quick_ends(id);
   return again;
@@ -400,7 +410,7 @@ void Reconciler::end_or_retry(JobEntry& entry, const Job& job, const wire::JobSp
   }
   // One that has met its target is stopped too, and has succeeded.
   const bool was_asked = report.stopped_by && entry.stopping != StopReason::target_met;
-  engine_.feed(AttemptExited{id, job.attempt, exit, retry, {}, was_asked, lateness_of(job, report, now)}, now);
+  engine_.feed(AttemptExited{id, job.attempt, exit, retry, {}, was_asked, lateness_of(entry, job, report, now)}, now);
   if (retry) return wait_before_retry(entry, spec, now);
   requeues_.forget(id);
 }

@@ -60,7 +60,7 @@ class Reconciler {
   // `server`: where it ended, of several the one that ended it.
   void apply_exit(JobEntry& entry, const Job& job, const std::string& server, const wire::AttemptReport& report,
                   Instant now);
-  std::optional<Instant> next_start(JobEntry& entry, const Job& job, const Exit& exit, Instant now);
+  std::optional<Instant> next_start(JobEntry& entry, const Job& job, const Exit& exit, Duration late, Instant now);
   void note_server_fault(const JobEntry& entry, const Job& job, const std::string& server, const Exit& exit,
                          const wire::AttemptReport& report, Instant now);
   void note_failed_attempt(JobEntry& entry, const Job& job, const std::string& server, const Exit& exit,

@@ -76,6 +76,7 @@ void Recorder::watch(const Core& core, const Record& record) {
 
 // What a change of state says about the cost of interruptions; `entry` still holds the state before it.
 void Recorder::measure(const Core& core, const Record& record, JobEntry& entry) {
+  if (record.from == JobState::running && entry.measured) entry.measured->stop_s.reset();  // it may not be stopped now
   if (record.exit.failure != FailureKind::none || !core.jobs().contains(record.index)) return;
   const Job& job = core.job(record.index);
   if (job.request.id != record.job) return;

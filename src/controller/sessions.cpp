@@ -302,6 +302,10 @@ void Sessions::remove(const std::string& server, const std::string& by, Instant 
     return done(conflict("server-has-jobs", fmt::format("job {} may still run on {}", job->value, server))
                     .hint("start its agent once more: it tells how the job is, or how it ended")
                     .hint("schedulearn servers lost " + server + "   when it is certainly dead"));
+  if (const auto job = checkpoints_.job_with_newest_on(server))
+    return done(conflict("server-has-jobs", fmt::format("the newest checkpoint of job {} is on {}", job->value, server))
+                    .hint("start its agent once more, so that the job can continue from it")
+                    .hint("schedulearn servers lost " + server + "   when it is certainly dead"));
   note_request("server.removed", server, by, now);
   recorder_.stop_awaiting(server);
   engine_.feed(ServerRemoved{server}, now);

@@ -91,6 +91,22 @@ TEST_F(SpreadAttemptsTest, starts_when_all_servers_are_ready_and_runs_when_all_r
   }
 }
 
+TEST_F(SpreadAttemptsTest, it_has_run_until_its_last_part_has_ended) {
+  tell_all(1, "prepared"), tell_all(1, "running");
+  const auto lived = [&](std::int64_t seconds) {
+    wire::AttemptReport end = ended(1, 0);
+    end.started_us = 1'000'000, end.ended_us = (1 + seconds) * 1'000'000;
+    return end;
+  };
+  pass(2), keep_session("s"), keep_session("t");
+  tell("s", lived(2));
+  for (int i = 0; i < 6; ++i) pass(5), keep_session("s"), keep_session("t");
+  tell("t", lived(32));
+  EXPECT_EQ(state(1), "succeeded");
+  EXPECT_EQ(world.jobs[1].run_us, 32'000'000);
+  EXPECT_EQ(world.jobs[1].attained_gpu_us, 4 * 32'000'000);
+}
+
 TEST_F(SpreadAttemptsTest, the_first_failure_is_the_job_s_and_ends_the_others) {
   tell_all(1, "prepared"), tell_all(1, "running");
   tell("t", ended(1, 3));

@@ -69,7 +69,7 @@ wire::JobChange of_member(wire::JobChange change, int priority) {
   return change;
 }
 
-// What of it still counts for a member that runs: how it is called and stands beside others, not what it began with.
+// What of it still counts for a member that runs: its name, labels and priority, not what it was started with.
 wire::JobChange of_running(const wire::JobChange& change) {
   return {.priority = change.priority, .name = change.name, .labels = change.labels};
 }
@@ -370,6 +370,11 @@ Result<Submissions::Edit> Submissions::plan_edit(JobId job, const wire::JobChang
         .at("/notify");
   Edit edit;
   wire::JobChange wanted = change;
+  if (change.first && core_.explain(core_.find(job)) == ReasonCode::max_running && !subject.group)
+    return conflict("job-not-in-line",
+                    fmt::format("job {} waits until fewer members of group {} run, whatever its priority", job.value,
+                                subject.request.member_of.value))
+        .hint(fmt::format("schedulearn set {} --max-running 0", subject.request.member_of.value));
   if (change.first) {
     const Result<int> first = priority_of_first(job);
     if (!first.ok()) return first.error();

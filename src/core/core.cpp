@@ -85,6 +85,7 @@ Status Core::restore(Job&& job, Instant now) {
   Job& kept = jobs_[index];
   if (kept.group) {  // its members are still to be restored
     for (int s = 0; !is_finished(static_cast<JobState>(s)); ++s) kept.group->in(static_cast<JobState>(s)) = 0;
+    kept.group->admitted_of = Group::unknown;  // its members may be others
     groups_.add(kept);
   }
   lifecycle_.welcome(index);

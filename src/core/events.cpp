@@ -225,6 +225,7 @@ void Core::on(const AttemptReleased& event) {
   Job* job = jobs_.find_attempt(event.job, event.attempt, &index, event.index);
   if (!job || !is_active(job->state)) return;
   if (job->state == JobState::suspended) lifecycle_.lose_process(index);
+  lifecycle_.end_run(index, event.late);
   if (job->cancel_requested) return lifecycle_.finish(index, JobState::cancelled, {});
   const auto parts = job->target.parts();
   const bool can_start_there = is_moving(job->state) && std::ranges::all_of(parts, [this](const ServerGpus& part) {

@@ -11,7 +11,7 @@ void Groups::add(const Job& group) {
 }
 
 void Groups::limit(JobIndex group) {
-  jobs_[group].group->admitted_of = -1;  // to be worked out
+  jobs_[group].group->admitted_of = Group::unknown;
   add(jobs_[group]);
 }
 
@@ -37,16 +37,14 @@ void Groups::keep_to_limit(JobIndex index) {
   Group& group = *jobs_[index].group;
   const std::int64_t unfinished = group.is_over_limit() ? group.unfinished() : 0;
   if (unfinished == group.admitted_of) return;
+  group.admitted_of = unfinished;
+  if (unfinished == 0 && group.last_admitted == Group::every_place) return;
   std::vector<JobIndex> fresh;
-  for (const JobId member : unfinished == 0 && group.last_admitted == Group::every_place
-                                ? std::vector<JobId>()
-                                : unfinished_members(jobs_[index].request.id)) {
-    const JobIndex at = jobs_.find(member);
-    if (jobs_[at].attempt == 0 && !is_active(jobs_[at].state)) fresh.push_back(at);
+  for (const JobId member : unfinished_members(jobs_[index].request.id)) {
+    if (jobs_[jobs_.find(member)].attempt == 0) fresh.push_back(jobs_.find(member));
   }
   const std::int64_t begun = unfinished - std::ssize(fresh),
                      free = std::max<std::int64_t>(0, group.max_running - begun);
-  group.admitted_of = unfinished;
   group.last_admitted = unfinished == 0 || free >= std::ssize(fresh) ? Group::every_place
                         : free == 0                                  ? -1
                                     : group.place(jobs_[fresh[static_cast<std::size_t>(free) - 1]].request.id);

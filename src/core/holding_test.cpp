@@ -37,6 +37,7 @@ TEST_F(Holding, a_job_with_a_checkpoint_stops_and_waits_for_its_user) {
   resume(1);
   EXPECT_EQ(cluster.where(1), "1:0,1");
   EXPECT_EQ(cluster.job(1).attempt, 2);
+  EXPECT_EQ(cluster.job(1).preemptions, 0) << "nobody else wanted its GPUs";
 }
 
 TEST_F(Holding, a_frozen_job_waits_for_its_user_where_it_stands) {

@@ -227,7 +227,7 @@ void Lifecycle::end_group_if_over(JobIndex index) {
 void Lifecycle::drop_members_to_come(JobIndex index) {
   Group& group = *jobs_[index].group;
   for (const JobId awaited : awaited_.between(group.first_member, group.member(group.size))) {
-    if (group.to_come.contains(awaited.value - group.first_member.value)) forgotten(awaited, JobId::none());
+    if (group.to_come.contains(group.place(awaited))) forgotten(awaited, JobId::none());
   }
   group.in(JobState::cancelled) += group.to_come.count();
   group.to_come.clear();
@@ -274,13 +274,13 @@ void Lifecycle::suspend(JobIndex index) {
   const Job& job = jobs_[index];
   // From now on, because the job that takes its GPUs may be chosen in the same decision.
   if (would_freeze(job)) hold_memory(index, job.allocation);
-  ++jobs_[index].preemptions;
+  if (!jobs_[index].on_hold) ++jobs_[index].preemptions;  // else its user wants it
   command(CommandKind::suspend, index, {});
   notice(NoticeKind::stopping, index);
 }
 
 void Lifecycle::preempt(JobIndex index) {
-  ++jobs_[index].preemptions;
+  if (!jobs_[index].on_hold) ++jobs_[index].preemptions;
   stop(index, StopReason::preempted);
 }
 

@@ -170,7 +170,8 @@ std::vector<Change> changes_for(const Present& present, const std::vector<Length
   const std::optional<Duration> limit = limit_for(prospects[at]);
   if (limit && (!request.time_limit || *limit < *request.time_limit)) changes.push_back({.time_limit = limit});
   if (!request.gpu_types.empty()) changes.push_back({.any_gpu_type = true});
-  const int running_most = job.group && !job.group->to_come.empty() ? job.group->max_running : 0;
+  const bool some_wait = job.group && (!job.group->to_come.empty() || job.group->is_over_limit());
+  const int running_most = some_wait ? job.group->max_running : 0;
   if (running_most > 0 && running_most < job.group->size) changes.push_back({.max_running = 2 * running_most});
   return changes;
 }

@@ -115,6 +115,7 @@ struct AttemptReleased {
   JobId job;
   int attempt = 0;
   JobIndex index = {};
+  Duration late = {};  // how long ago it ended
 };
 struct AttemptExited {
   JobId job;

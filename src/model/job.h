@@ -186,13 +186,14 @@ struct GpuTypeTime {
 // other when they might start, each as a job of its own with the group's request (core/groups.h). Until then they take
 // no memory. The group ends when all of them have.
 struct Group {
-  static constexpr std::int64_t every_place = std::numeric_limits<std::int64_t>::max();
+  static constexpr std::int64_t every_place = std::numeric_limits<std::int64_t>::max(), unknown = -1;
 
   std::int64_t size = 0;
   JobId first_member;    // the others have the numbers that follow
   int max_running = 0;   // so many members at most have come up and not ended; 0: any number
   NumberRanges to_come;  // places of the members that have not come up, from 0
-  // Once `max_running` is less than have come up, those beyond this place that never began wait out of line.
+  // Once `max_running` is below the number that have come up: of those that never began, the ones beyond this place wait
+  // out of line.
   std::int64_t last_admitted = every_place;
   std::int64_t admitted_of = 0;                // how many members had not ended when that was worked out
   std::array<std::int64_t, 11> by_state = {};  // members that have come up

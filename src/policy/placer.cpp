@@ -119,14 +119,25 @@ GpuSet lowest(const Server& server, GpuSet among, int count) {
   return first | (among - clean).lowest(count - first.count());
 }
 
-Allocation rather_on(const Allocation& left, const FreeGpus& free, const ServerTable& servers,
+Allocation rather_on(const std::vector<Allocation>& left, const FreeGpus& free, const ServerTable& servers,
                      const JobRequest& request, const Allocation& found) {
   Allocation gpus;
   for (const ServerGpus& part : found.parts()) {
-    const GpuSet there = left.on(part.server) & free_for(free, servers, request, part.server);
+    const GpuSet usable = free_for(free, servers, request, part.server);
     const int count = part.gpus.count();
-    const GpuSet theirs = there.lowest(std::min(count, there.count()));
-    gpus.add(part.server, theirs | (part.gpus - theirs).lowest(count - theirs.count()));
+    GpuSet chosen, theirs;
+    const auto choose = [&](GpuSet among, int most) {
+      among -= chosen;
+      chosen |= among.lowest(std::min({most, among.count(), count - chosen.count()}));
+    };
+    for (const Allocation& job : left) {
+      const GpuSet leaves = job.on(part.server) & usable;
+      theirs |= leaves;
+      choose(leaves, 1);
+    }
+    choose(theirs, count);
+    choose(part.gpus, count);
+    gpus.append(part.server, chosen);  // members of a job with roles are numbered in the order of the parts
   }
   return gpus;
 }

@@ -31,9 +31,9 @@ inline GpuSet free_for(const FreeGpus& free, const ServerTable& servers, const J
 // least `count` of what free_for() returned.
 GpuSet lowest(const Server& server, GpuSet among, int count);
 
-// As many free GPUs of each server as `found` has there, those of `left` first: a job that waits for the GPUs that others
-// leave waits for the CPUs and the memory that they leave too.
-Allocation rather_on(const Allocation& left, const FreeGpus& free, const ServerTable& servers,
+// As many free GPUs of each server as `found` has there: one that each of these jobs leaves, then others of theirs. A job
+// that waits for a GPU of another waits for the CPUs and the memory that this one leaves too.
+Allocation rather_on(const std::vector<Allocation>& left, const FreeGpus& free, const ServerTable& servers,
                      const JobRequest& request, const Allocation& found);
 
 // Whether all these GPUs could be given to another job once theirs leaves them: none is broken or used by a process

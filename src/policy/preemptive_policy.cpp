@@ -282,8 +282,8 @@ bool PreemptivePolicy::interrupt(const Snapshot& snapshot, const Victims::Jobs& 
     }
   }
   if (!waiting.request.demand.is_zero() && !is_frozen(waiting)) {
-    Allocation left;
-    for (const JobIndex job : stopped) left.add(snapshot.job(job).allocation);
+    std::vector<Allocation> left;
+    for (const JobIndex job : stopped) left.push_back(snapshot.job(job).allocation);
     found = rather_on(left, trial.free(), snapshot.servers, waiting.request, *found);
   }
   // The rest of their GPUs is for less urgent jobs: a more urgent one could have stopped them itself.

@@ -51,23 +51,38 @@ INSTANTIATE_TEST_SUITE_P(Policies, Remembering,
                                   std::to_string(std::get<1>(test.param).stop_s) + "_s";
                          });
 
-// A job is stopped for its CPUs, while GPUs are free: the job that it makes room for must be promised what it leaves.
+// Jobs are stopped for their CPUs, while GPUs are free: the job that they make room for must be promised what they leave.
+// The last job of each trace is the urgent one.
+struct ForCpus {
+  const char* cluster;
+  const char* jobs;
+  std::vector<const char*> policies;
+};
+
 TEST(Preemption, for_cpus_is_decided_once_and_in_time) {
-  for (const char* policy :
-       {"edf", "elastic_edf", "srtf", "srsf", "srjf", "priority", "tiresias", "tiresias_gittins"}) {
-    for (const int stop_s : {0, 60}) {
-      const auto trace = trace::parse_trace(
-          "job_id,submit_time_s,gpus,duration_s,deadline_s,cpus,priority\ns1,0,1,50,,,\ns2,0,1,50,,,\n"
-          "b,0,1,1000,,8,\na,0,1,900,,8,\nhi,100,2,100,300,4,5\n",
-          {});
-      ASSERT_TRUE(trace.ok());
-      SimulationSettings settings;
-      settings.cluster = std::move(*parse_cluster_file("[[servers]]\ncount = 1\ngpus = 4\ncpus = 16\n", ""));
-      settings.cluster.costs.stop = Duration::whole_seconds(stop_s);
-      const auto result = simulate(*trace, std::move(*make_policy(policy)), settings);
-      EXPECT_EQ(result.decisions_refused, 0) << policy;
-      if (!std::string(policy).starts_with("tiresias"))  // which goes by service
-        EXPECT_LE(result.outcomes[4].started, Instant::at_seconds(100 + 60 + stop_s)) << policy;
+  const std::vector<ForCpus> cases = {
+      {"[[servers]]\ncount = 1\ngpus = 4\ncpus = 16\n",
+       "s1,0,1,50,,,,,\ns2,0,1,50,,,,,\nb,0,1,1000,,8,,,\na,0,1,900,,8,,,\nhi,200,2,100,400,4,5,,\n",
+       {"edf", "elastic_edf", "srtf", "srsf", "srjf", "priority"}},
+      {"[[servers]]\ncount = 1\ngpus = 8\ncpus = 8\n",  // a GPU of each of two
+       "a,0,2,4000,100000,4,0,,\nb,0,2,4000,100000,4,0,,\nhi,200,2,100,400,8,5,,\n",
+       {"edf", "elastic_edf", "srtf", "srsf", "srjf", "priority"}},
+      {"[[servers]]\ncount = 2\ngpus = 4\ncpus = 10\n",  // its first member needs most of them
+       "f0,0,3,5000,,4,9,,gpu0\nv1,1,1,4000,,8,0,,\nhi,200,4,100,,,5,chief 1 cpus=8|worker 3 cpus=1,\n",
+       {"priority"}}};
+  for (const ForCpus& each : cases) {
+    for (const char* policy : each.policies) {
+      for (const int stop_s : {0, 60}) {
+        const auto trace = trace::parse_trace(
+            std::string("job_id,submit_time_s,gpus,duration_s,deadline_s,cpus,priority,roles,on\n") + each.jobs, {});
+        ASSERT_TRUE(trace.ok()) << trace.error().message;
+        SimulationSettings settings;
+        settings.cluster = std::move(*parse_cluster_file(each.cluster, ""));
+        settings.cluster.costs.stop = Duration::whole_seconds(stop_s);
+        const auto result = simulate(*trace, std::move(*make_policy(policy)), settings);
+        EXPECT_EQ(result.decisions_refused, 0) << policy << '\n' << each.jobs;
+        EXPECT_LE(result.outcomes.back().started, Instant::at_seconds(200 + stop_s)) << policy << '\n' << each.jobs;
+      }
     }
   }
 }

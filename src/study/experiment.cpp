@@ -307,8 +307,7 @@ class Runner {
       if (Status closed = events->close(); !closed.ok()) return closed;
     }
     std::future<Status> written;  // while the figures are worked out
-    if (!jobs_path.empty())
-      written = std::async(std::launch::async, [&] { return write_jobs(jobs_path, **trace, *result); });
+    if (!jobs_path.empty()) written = std::async([&] { return write_jobs(jobs_path, **trace, *result); });
     row.metrics = measure(**trace, *result, settings_.cluster);
     if (!settings_.semantics.empty()) leave_unknown(row.metrics);
     row.standstill = result->standstill;

@@ -106,9 +106,8 @@ struct Hello {  // first frame of a session
   std::string server;     // its name, unique in the cluster
   std::string agent_id;   // random, kept in the agent's data directory: distinguishes two servers of one name
   std::int64_t call = 0;  // greater than in every Hello of this agent before: what arrives late is not taken for news
-  std::int64_t process =
-      0;  // random, of this process: none runs beside another of its data directory, but of a copy; 0:
-          // an older agent
+  // Random, of this process; 0: an older agent. Two at once with one agent_id run from copies of one data directory.
+  std::int64_t process = 0;
   bool simulated = false;
   int cpus = 0;
   std::int64_t memory_total_bytes = 0;

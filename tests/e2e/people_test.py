@@ -100,7 +100,8 @@ class PeopleLab(LabTest):
 class Roles(PeopleLab):
     def test_an_admin_who_is_made_a_user_shares_no_channel_any_more(self):
         bob, eve = self.add("bob", "admin"), self.add("eve")
-        wanted = {"kind": "webhook", "url": "https://lab.example/", "on": ["failed", "server_down"], "shared": True}
+        self.ask(bob, "PUT", "/api/v1/secrets/key", "k")
+        wanted = {"kind": "webhook", "url": "https://lab.example/", "secret": "key", "on": ["failed", "server_down"], "shared": True}
         status, answer = self.ask(bob, "PUT", "/api/v1/notifications/channels/lab", wanted)
         self.assertIn(status, (200, 201), answer)
         seen = lambda who: [(each["name"], each["shared"], each["on"]) for each in self.ask(who, "GET", "/api/v1/notifications/channels")[1]["items"]]

@@ -308,8 +308,8 @@ class ElasticEdf : public ResizingPolicy {
         trial.rewind(mark);
       }
     }
-    Allocation left;
-    for (const std::size_t j : stopped) left.add(std::exchange(parts_[j].gpus, {}));
+    std::vector<Allocation> left;
+    for (const std::size_t j : stopped) left.push_back(std::exchange(parts_[j].gpus, {}));
     if (!job.request.demand.is_zero() && !is_frozen(job))
       found = rather_on(left, trial.free(), snapshot.servers, job.request, *found);
     return found;
