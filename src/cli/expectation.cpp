@@ -60,7 +60,7 @@ std::string expectation_text(const Context& context, const json::value& job) {
   constexpr double draws_wanted = 32;
   const double draws = number_at(estimate, "draws");
   if (!text.empty() && draws > 0 && draws < draws_wanted)
-    text += fmt::format("; roughly: the queue is long, only {} futures were tried", draws);
+    text += fmt::format("; roughly: only {} futures were tried", draws);
   const std::string missing = text_at(estimate, "text");
   if (!missing.empty()) text += (text.empty() ? "" : "; ") + missing;
   return text;

@@ -199,6 +199,22 @@ TEST_F(CheckpointsTest, when_the_source_is_declared_lost_the_job_begins_anew) {
   EXPECT_EQ(event("job.checkpoint_lost"), "its newest checkpoint is on s, which is lost: it begins anew");
 }
 
+TEST_F(CheckpointsTest, a_server_with_a_checkpoint_that_a_job_continues_from_is_not_removed) {
+  move("s", "t");
+  leave("s");
+  const auto removed = [&] {
+    std::string said = "nothing";
+    logic->remove_server("s", "mei", now,
+                         [&](const Status& status) { said = status.ok() ? "ok" : status.error().code; });
+    settle();
+    return said;
+  };
+  EXPECT_EQ(removed(), "server-has-jobs");
+  logic->declare_lost("s", "mei", now, [](const Status&) {});
+  settle();
+  EXPECT_EQ(removed(), "ok");
+}
+
 TEST_F(CheckpointsTest, when_the_source_is_lost_an_older_checkpoint_counts) {
   move("s", "t");
   offer("s");

@@ -250,6 +250,22 @@ TEST_F(GroupsLogicTest, what_holds_a_group_and_what_releases_it_undo_each_other)
   EXPECT_EQ(core.waiting().size(), 3U);
 }
 
+TEST_F(GroupsLogicTest, a_limit_below_what_stands_in_line_outlives_a_restart) {
+  hello();
+  submit(2), settle();  // all GPUs
+  tell(report(1, 1, "running"));
+  submit_group("0-5"), settle();
+  EXPECT_EQ(logic->core().waiting().size(), 3U);
+  EXPECT_EQ(change(2, {.max_running = 1}), "ok");
+  EXPECT_EQ(logic->core().waiting().size(), 1U);
+  restart();
+  hello({report(1, 1, "running")});
+  EXPECT_EQ(logic->core().waiting().size(), 1U);
+  tell(report(1, 1, "exited", 0));
+  EXPECT_EQ(state(3), "starting");
+  EXPECT_EQ(state(4), "pending");
+}
+
 TEST_F(GroupsLogicTest, a_member_that_waits_for_its_retry_can_be_held) {
   hello();
   Logic::Submission submission;

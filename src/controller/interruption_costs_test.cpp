@@ -91,6 +91,30 @@ TEST_F(InterruptionCostsTest, the_job_s_history_and_its_telemetry_say_what_it_co
       << world.jobs[1].telemetry_json;
 }
 
+TEST_F(InterruptionCostsTest, a_crash_after_a_stop_is_no_second_stop) {
+  stop_and_go_on();
+  reports(2, 2, 66);
+  reports(2, 4, 86);
+  const wire::FamilyCosts before = kept();
+  wire::AttemptReport lost = report(1, 2, "exited");
+  lost.failure_kind = "lost";
+  tell(lost);
+  pass(20);
+  for (int i = 0; i < 8 && state(1) != "starting"; ++i) keep_session(), pass(20);
+  ASSERT_EQ(state(1), "starting");
+  runs(3);
+  reports(3, 2, 40);
+  reports(3, 4, 60);
+  EXPECT_EQ(kept(), before);
+  std::vector<std::string> told;
+  for (const store::EventRow& event : world.events) {
+    if (event.kind == "job.continued") told.push_back(event.text);
+  }
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_NE(told[0].find("to stop"), std::string::npos) << told[0];
+  EXPECT_EQ(told[1].find("to stop"), std::string::npos) << told[1];
+}
+
 TEST_F(InterruptionCostsTest, later_jobs_of_the_family_are_known_to_cost_as_much_also_after_a_restart) {
   stop_and_go_on();
   reports(2, 2, 66);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "forecast/present.h"
 #include "support/cluster.h"
 
 namespace sl {
@@ -199,6 +200,26 @@ TEST_F(GroupsTest, a_limit_that_is_raised_again_lets_them_begin) {
   EXPECT_EQ(cluster.core.waiting().size(), 1u);
   cluster.feed(JobEdited{.job = JobId(10), .priority = {}, .max_running = 0}).finish(1).finish(2);
   EXPECT_EQ(running(), 4u);
+}
+
+TEST_F(GroupsTest, in_a_copy_members_that_awaited_gpus_keep_to_the_limit_and_begin) {
+  cluster.use("priority").submit(1, test::elastic(2, 2)).submit(2, test::elastic(2, 2));
+  cluster.obeys = false;
+  JobRequest urgent = gpus(1);
+  urgent.priority = 9;
+  cluster.at(600).submit_group(10, 6, urgent);
+  ASSERT_EQ(cluster.state(11), JobState::starting) << "it awaits what another has";
+  cluster.feed(JobEdited{.job = JobId(10), .priority = {}, .max_running = 1});
+  EXPECT_EQ(cluster.core.waiting().size(), 0u) << "four have begun";
+  const auto present = forecast::copy_of(cluster.core, cluster.now);
+  RequestEstimates estimates;
+  Core copy(estimates, present.settings);
+  Effects effects;
+  forecast::restore(present, copy, effects);
+  copy.set_policy(Cluster::make("priority"), cluster.now, effects);
+  copy.schedule(cluster.now, effects);
+  EXPECT_EQ(
+      copy.waiting().size() + static_cast<std::size_t>(copy.job(copy.find(JobId(11))).state == JobState::starting), 1u);
 }
 
 TEST_F(GroupsTest, more_members_run_once_more_may_and_fewer_come_up_once_fewer_may) {
