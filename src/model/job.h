@@ -123,7 +123,8 @@ struct JobRequest {
   bool freezable = false;  // its processes may be frozen: with the capability `freeze`, or besides `checkpoint`
   bool preemptible = true;
   bool migratable = true;
-  bool shareable = false;  // may share its GPUs with other jobs
+  bool shareable = false;         // may share its GPUs with other jobs
+  bool needs_containers = false;  // it runs in a container: only where there is an engine for them
   UserIndex user;
   FamilyIndex family;
   double user_weight = 1;  // of the user's share
@@ -135,7 +136,6 @@ struct JobRequest {
                // Zero: nothing is requested. How it is divided over servers: Demand (model/demand.h)
   std::optional<std::int64_t> gpu_memory_bytes;        // needed on each GPU
   std::vector<GpuTypeIndex> gpu_types;                 // any of; empty: any
-  bool needs_containers = false;                       // it runs in a container: only where there is an engine for them
   ServerChoice servers_chosen;                         // where it may run
   std::shared_ptr<const JobModel> model;               // null: nothing is known
   std::shared_ptr<const Prerequisites> prerequisites;  // null: none
@@ -214,12 +214,13 @@ struct alignas(64) Job {  // to take as few cache lines as possible
   JobState state = JobState::pending;
   bool cancel_requested = false;
   bool on_hold = false;                  // its user holds it: it does not wait for GPUs when it has none
+  bool set_aside = false;                // waiting out of the line that policies see (core/line_gate.h)
   bool resumes = false;                  // starting: a suspended attempt continues, instead of a new one
   ReasonCode reason = ReasonCode::none;  // why it waits, as a policy deferred it; none: the core finds out when asked
   int attempt = 0;                       // number of the current or last attempt; 0 before the first
   int gpus_awaited = 0;                  // starting: GPUs promised to it that another job has yet to release
   int gpus_standing_by = 0;              // GPUs that it has meanwhile, unused
-  bool set_aside = false;                // waiting out of the line that policies see (core/line_gate.h)
+  ServerIndex last_server;               // where its checkpoint is nearest
   Instant state_since;
   Instant waiting_since;  // pending, suspended: since when
   Instant first_start;
@@ -234,7 +235,6 @@ struct alignas(64) Job {  // to take as few cache lines as possible
   std::int32_t resizes = 0;
   std::int32_t migrations = 0;
   std::int32_t failures = 0;              // attempts that ended badly and were tried again
-  ServerIndex last_server;                // where its checkpoint is nearest
   Allocation allocation;                  // GPUs it owns
   Allocation target;                      // migrating, resizing: the GPUs it will own
   std::unique_ptr<Allocation> frozen_on;  // suspended: the GPUs that its processes know; null: it may continue anywhere
@@ -254,6 +254,11 @@ struct alignas(64) Job {  // to take as few cache lines as possible
   bool is_queued() const { return state == JobState::pending || state == JobState::suspended; }
   bool is_waiting() const { return is_queued() && !set_aside; }  // in the line
 };
+
+#if defined(__LP64__) && !defined(_GLIBCXX_DEBUG)
+static_assert(sizeof(Job) <= 7 * 64,
+              "a simulation has tens of thousands of them: what few jobs have is behind a pointer");
+#endif
 
 // Bytes that it uses on each of its GPUs, as far as known: as measured, else of its model, else as asked for.
 inline std::optional<std::int64_t> gpu_memory_of(const Job& job) {
