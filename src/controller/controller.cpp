@@ -172,8 +172,8 @@ class LiveController : public Controller, private net::Handler, private Outside 
     if (!made.ok()) return made.error();
     notifications_ = std::move(*made);
     api_.notify_through(*notifications_);
-    for (const auto& channel :
-         notifications_->channels().all()) {  // if it could not be done when its owner's role changed
+    // If it could not be done when its owner's role changed.
+    for (const auto& channel : notifications_->channels().all()) {
       if (people_.role_of(channel->owner) != Role::admin)
         notifications_->make_private(channel->owner, [](const Status&) {});
     }

@@ -526,10 +526,9 @@ std::string reason_text(const Logic& logic, const Job& asked, ReasonCode reason,
     case ReasonCode::not_before:
       return not_before_text(job.request);
     case ReasonCode::max_running:
-      return asked.group
-                 ? max_running_text(*asked.group)
-                 : fmt::format("as many members of group {} as may at once (max_running) run, or come before it",
-                               asked.request.member_of.value);
+      return asked.group ? max_running_text(*asked.group)
+                         : fmt::format("the members of group {} before it are as many as may run at once (max_running)",
+                                       asked.request.member_of.value);
     case ReasonCode::none:
     case ReasonCode::no_free_gpus:
       return line + needs;

@@ -16,7 +16,7 @@ std::string counted(std::int64_t members, const char* one, const char* several) 
 }  // namespace
 
 std::string max_running_text(const Group& group) {
-  const std::int64_t run = group.unfinished() - group.in(JobState::pending)-group.in(JobState::held);
+  const std::int64_t idle = group.in(JobState::pending) + group.in(JobState::held), run = group.unfinished() - idle;
   const std::string running = run == 1 ? "1 of its members runs, " : fmt::format("{} of its members run, ", run);
   return running + (run == group.max_running ? "as many as may at once (max_running)"
                                              : fmt::format("and {} may at once (max_running)", group.max_running));

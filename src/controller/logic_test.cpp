@@ -154,31 +154,31 @@ TEST_F(LogicTest, what_ended_while_the_controller_was_away_is_taken_in) {
   EXPECT_EQ(logic->book().find(JobId(1))->row.exit_code, 9);
 }
 
-TEST_F(LogicTest, a_job_whose_end_is_told_late_ran_until_its_end) {
-  hello();
-  submit(2), settle();
-  wire::AttemptReport running = report(1, 1, "running");
-  running.started_us = 5'000'000;
-  tell(running);
-  pass(40);
-  wire::AttemptReport exited = report(1, 1, "exited", 0);
-  exited.started_us = 5'000'000, exited.ended_us = 8'000'000;  // by the clock of its server
-  hello({exited}, 2);
+class LateEndTest : public LogicTest {
+ protected:
+  // Job 1 ends after three seconds, by the clock of its server, and its agent tells of it half a minute later.
+  void end_while_away(int exit_code) {
+    hello();
+    submit(2), settle();
+    wire::AttemptReport told = report(1, 1, "running");
+    told.started_us = 5'000'000;
+    tell(told);
+    pass(40);
+    told = report(1, 1, "exited", exit_code);
+    told.started_us = 5'000'000, told.ended_us = 8'000'000;
+    hello({told}, 2);
+  }
+};
+
+TEST_F(LateEndTest, the_job_ran_until_its_end) {
+  end_while_away(0);
   EXPECT_EQ(state(1), "succeeded");
   EXPECT_EQ(world.jobs[1].run_us, 3'000'000);
   EXPECT_EQ(world.jobs[1].attained_gpu_us, 6'000'000);
 }
 
-TEST_F(LogicTest, a_job_that_goes_back_in_line_while_its_agent_is_away_is_not_charged_for_that) {
-  hello();
-  submit(2), settle();
-  wire::AttemptReport running = report(1, 1, "running");
-  running.started_us = 5'000'000;
-  tell(running);
-  pass(20);
-  wire::AttemptReport exited = report(1, 1, "exited", 75);
-  exited.started_us = 5'000'000, exited.ended_us = 8'000'000;
-  hello({exited}, 2);
+TEST_F(LateEndTest, one_that_goes_back_in_line_is_not_charged_for_the_absence) {
+  end_while_away(75);
   EXPECT_EQ(logic->core().job(logic->core().find(JobId(1))).run, Duration::whole_seconds(3));
 }
 

@@ -32,8 +32,8 @@ Duration duration_of(const wire::AttemptReport& report) {
   return report.started_us && report.ended_us ? Duration{*report.ended_us - *report.started_us} : Duration{};
 }
 
-// How long ago this part of it ended: its agent, or we, may have been away. Of clocks only differences count, and one that was frozen
-// meanwhile lived longer than it ran.
+// How long ago this part of it ended: its agent, or we, may have been away. Of clocks only differences count, and one
+// that was frozen meanwhile lived longer than it ran.
 Duration lateness_of(const Job& job, const wire::AttemptReport& report, Instant now) {
   constexpr Duration usual = Duration::whole_seconds(1);
   const Duration lived = duration_of(report);
@@ -347,12 +347,12 @@ void Reconciler::apply_exit(JobEntry& entry, const Job& job, const std::string& 
     engine_.feed(AttemptReleased{id, job.attempt, {}, late}, now);
     if (*again > now) hold_until(id, *again, now);
   } else {
-    end_or_retry(entry, job, spec, server, exit, report, now);
+    end_or_retry(entry, job, spec, server, exit, report, late, now);
   }
   entry.pid = 0;
 }
 
-// When the job may start again without using one of its retries; empty: it may not.
+// When the job may start again without using one of its retries; empty: it may not. `late`: how long ago it ended.
 std::optional<Instant> Reconciler::next_start(JobEntry& entry, const Job& job, const Exit& exit, Duration late,
                                               Instant now) {
   if (exit.failure == FailureKind::server_setup) return now;
@@ -393,7 +393,7 @@ void Reconciler::note_failed_attempt(JobEntry& entry, const Job& job, const std:
 }
 
 void Reconciler::end_or_retry(JobEntry& entry, const Job& job, const wire::JobSpec& spec, const std::string& server,
-                              const Exit& exit, const wire::AttemptReport& report, Instant now) {
+                              const Exit& exit, const wire::AttemptReport& report, Duration late, Instant now) {
   const JobId id(entry.row.id);
   const bool retry = exit.failure != FailureKind::none && !job.cancel_requested && job.failures < spec.retry.max &&
                      matches_retry(spec.retry, exit);
@@ -410,7 +410,7 @@ void Reconciler::end_or_retry(JobEntry& entry, const Job& job, const wire::JobSp
   }
   // One that has met its target is stopped too, and has succeeded.
   const bool was_asked = report.stopped_by && entry.stopping != StopReason::target_met;
-  engine_.feed(AttemptExited{id, job.attempt, exit, retry, {}, was_asked, lateness_of(entry, job, report, now)}, now);
+  engine_.feed(AttemptExited{id, job.attempt, exit, retry, {}, was_asked, late}, now);
   if (retry) return wait_before_retry(entry, spec, now);
   requeues_.forget(id);
 }

@@ -66,7 +66,7 @@ class Reconciler {
   void note_failed_attempt(JobEntry& entry, const Job& job, const std::string& server, const Exit& exit,
                            const wire::AttemptReport& report, Instant now);
   void end_or_retry(JobEntry& entry, const Job& job, const wire::JobSpec& spec, const std::string& server,
-                    const Exit& exit, const wire::AttemptReport& report, Instant now);
+                    const Exit& exit, const wire::AttemptReport& report, Duration late, Instant now);
   bool is_of_same_job(const Incarnation& incarnation) const;
   void settle_missing(const Agent& agent, bool is_restored, Instant now);
   void note_foreign(const std::string& server, const Incarnation& incarnation, Instant now);

@@ -80,8 +80,8 @@ Status Sessions::check_copy(const Agent& before, const wire::Hello& hello, Insta
   const auto job = before.lease_over || is_restored ? std::nullopt : reconciler_.unknown_to(hello);
   if (!job) return {};
   return conflict("server-name-taken",
-                  fmt::format("it does not know job {}, which ran on server {}: its data directory is an old copy, and "
-                              "the agent that has the present one may still run; from {} on it may join",
+                  fmt::format("it does not know job {}, which ran on server {}: its data directory is an old copy, or "
+                              "this database is. From {} on it may join, and such jobs count as lost then",
                               job->value, hello.server, wire::time_text(end_of_lease(before).us)));
 }
 

@@ -35,7 +35,7 @@ void Groups::bring_up(Instant now) {
 // As many of those that never began as may, the first ones, stand in line.
 void Groups::keep_to_limit(JobIndex index) {
   Group& group = *jobs_[index].group;
-  const std::int64_t unfinished = group.is_over_limit() ? group.unfinished() : 0;
+  const std::int64_t unfinished = group.is_over_limit() ? group.unfinished() : 0;  // 0: all may begin
   if (unfinished == group.admitted_of) return;
   group.admitted_of = unfinished;
   if (unfinished == 0 && group.last_admitted == Group::every_place) return;
