@@ -1,26 +1,16 @@
 #include "study/published.h"
 
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <fstream>
 #include <map>
 #include <sstream>
 
 #include "trace/import/importer.h"
+#include "trace/text_file.h"
 
 namespace sl::study {
 namespace {
-
-std::string unpacked(const std::string& path) {
-  gzFile file = gzopen(path.c_str(), "rb");
-  EXPECT_NE(file, nullptr) << path;
-  std::string text;
-  char piece[65536];
-  for (int n; (n = gzread(file, piece, sizeof piece)) > 0;) text.append(piece, static_cast<std::size_t>(n));
-  gzclose(file);
-  return text;
-}
 
 std::vector<std::vector<std::string>> rows_of(const std::string& text) {
   std::vector<std::vector<std::string>> rows;
@@ -48,7 +38,7 @@ TEST_P(Published, finishes_and_preempts_every_job_as_its_simulator_does) {
   ASSERT_TRUE(trace.ok()) << trace.error().message;
   const auto result = simulate_as(GetParam().semantics, GetParam().policy, *trace, sim::Cluster::uniform(16, 8));
   ASSERT_TRUE(result.ok()) << result.error().message;
-  const auto rows = rows_of(unpacked(folder + GetParam().file));
+  const auto rows = rows_of(*trace::read_text(folder + GetParam().file));
   ASSERT_EQ(rows.size(), trace->jobs.size());
   int wrong = 0;
   for (const auto& row : rows) {
@@ -75,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(Simulators, Published,
 class PublishedPollux : public testing::TestWithParam<const char*> {};
 
 TEST_P(PublishedPollux, completes_every_training_as_its_simulator_does) {
-  const std::string text = unpacked(std::string(SCHEDULEARN_FIXTURES "/simulators/") + GetParam());
+  const std::string text = *trace::read_text(std::string(SCHEDULEARN_FIXTURES "/simulators/") + GetParam());
   const auto imported = trace::import_trace(trace::ImportFormat::pollux, {text}, {});
   ASSERT_TRUE(imported.ok()) << imported.error().message;
   const trace::Trace& trace = imported->trace;

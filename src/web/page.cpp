@@ -1,6 +1,6 @@
 #include "web/page.h"
 
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include <algorithm>
 #include <array>
@@ -49,21 +49,14 @@ bool accepts_gzip(const net::Request& request) {
 
 // Only bytes that this program contains are given to it.
 std::string gunzip(std::string_view bytes) {
-  constexpr int gzip_only = 16 + MAX_WBITS;
-  z_stream stream{};
-  SL_CHECK(inflateInit2(&stream, gzip_only) == Z_OK, "zlib begins");
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  std::string text;
-  std::array<char, 64 << 10> piece{};
-  int state = Z_OK;
-  while (state == Z_OK) {
-    stream.next_out = reinterpret_cast<Bytef*>(piece.data());
-    stream.avail_out = static_cast<uInt>(piece.size());
-    state = inflate(&stream, Z_NO_FLUSH);
-    text.append(piece.data(), piece.size() - stream.avail_out);
-  }
-  inflateEnd(&stream);
+  std::size_t size = 0;  // in the last four bytes
+  for (std::size_t i = 1; i <= 4; ++i) size = size << 8 | static_cast<unsigned char>(bytes[bytes.size() - i]);
+  std::string text(size, '\0');
+  libdeflate_decompressor* const inflater = libdeflate_alloc_decompressor();
+  const auto result =
+      libdeflate_gzip_decompress(inflater, bytes.data(), bytes.size(), text.data(), text.size(), nullptr);
+  libdeflate_free_decompressor(inflater);
+  SL_CHECK(result == LIBDEFLATE_SUCCESS, "the page is whole");
   return text;
 }
 
