@@ -33,6 +33,10 @@ class IndexedVector {
     items_.push_back(std::move(item));
     return Index(static_cast<decltype(Index{}.value)>(items_.size() - 1));
   }
+  Index emplace_back() {
+    items_.emplace_back();
+    return Index(static_cast<decltype(Index{}.value)>(items_.size() - 1));
+  }
   void resize(std::size_t n) { items_.resize(n); }
   void reserve(std::size_t n) { items_.reserve(n); }
   void clear() { items_.clear(); }

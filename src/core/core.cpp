@@ -16,7 +16,9 @@ Core::Core(const Estimates& estimates, CoreSettings settings)
       lifecycle_(jobs_, ledger_, gate_, policy_, history_, snapshot_),
       groups_(jobs_, gate_, lifecycle_),
       without_gpus_(jobs_, ledger_, gate_),
-      check_(jobs_, ledger_, settings.abilities) {}
+      check_(jobs_, ledger_, settings.abilities) {
+  jobs_.reserve(settings.jobs_expected);
+}
 
 View Core::view(Instant now) const {
   return {now,

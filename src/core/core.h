@@ -31,6 +31,7 @@ struct CoreSettings {
   std::uint64_t seed = 1;
   std::size_t history_max = 10'000;               // finished jobs kept for estimators
   Duration reschedule_interval_min = Duration{};  // rate limit of decisions on the live cluster; 0: at every instant
+  std::size_t jobs_expected = 0;                  // room for so many unfinished jobs from the start
 };
 
 class Core {

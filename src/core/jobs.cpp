@@ -9,7 +9,7 @@ JobIndex Jobs::free_slot(bool needs_gpus) {
   std::vector<JobIndex>& free = free_slots_[needs_gpus];
   if (free.empty()) {
     position_.push_back(0);
-    return table_.push_back(Job{});
+    return table_.emplace_back();
   }
   const JobIndex slot = free.back();
   free.pop_back();
@@ -67,8 +67,7 @@ JobIndex Jobs::group_of_member_to_come(JobId member) const {
 }
 
 void Jobs::fetch(JobIndex index) const {
-  const char* job = reinterpret_cast<const char*>(&table_[index]);
-  for (std::size_t line = 0; line < sizeof(Job); line += 64) __builtin_prefetch(job + line);
+  sl::fetch(table_[index]);
   __builtin_prefetch(&position_[index]);
 }
 

@@ -19,6 +19,10 @@ class Jobs {
   Jobs& operator=(const Jobs&) = delete;
 
   // ---- slots ----
+  void reserve(std::size_t jobs) {
+    table_.reserve(jobs);
+    position_.reserve(jobs);
+  }
   // Adds a new job in a fresh state, in no list. None if its id exists already; then nothing has changed.
   JobIndex add(JobRequest&& request);
   JobIndex add(Job&& job);  // its id must be new

@@ -136,6 +136,10 @@ class WaitingLines {
   std::uint32_t shape_for(const Job& job, int gpus, Spread spread) { return shapes_.intern(job, gpus, spread); }
   bool contains(JobIndex job) const { return line_of_.contains(job) && line_of_[job] != no_line; }
   std::uint32_t shape_of(JobIndex job) const { return line_of_[job]; }  // of one that is here
+  void fetch(JobIndex job) const {                                      // prefetches what it takes to remove it
+    __builtin_prefetch(&line_of_[job]);
+    __builtin_prefetch(&key_of_[job]);
+  }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   const Shapes& shapes() const { return shapes_; }
@@ -196,7 +200,11 @@ class WaitingLines {
     bool done() const { return cursors_.empty(); }
     JobIndex job() const { return cursors_.back().at->job; }
     const Key& key() const { return cursors_.back().at->key; }
-    std::uint32_t shape() const { return cursors_.back().line; }
+    std::uint32_t shape() const { return static_cast<std::uint32_t>(cursors_.back().line); }
+    JobIndex next_in_line() const {  // none: this job is the last of its line
+      const Iterator next = std::next(cursors_.back().at);
+      return next == Iterator() ? JobIndex::none() : next->job;
+    }
     void next() {
       Cursor cursor = cursors_.back();
       cursors_.pop_back();
@@ -214,13 +222,13 @@ class WaitingLines {
     struct Cursor {
       Cursor(const Line& jobs, std::uint32_t of_line) : at(jobs.begin()), line(of_line) {}
       Iterator at;
-      std::uint32_t line;
+      std::uint64_t line;  // as wide as the others: moving half a word splits what is read next
       friend bool operator<(const Cursor& a, const Cursor& b) { return *b.at < *a.at; }  // the next one last
     };
     // The first job is at the end, the others in any order: many walks end at their first job, and for few lines
     // searching costs less than keeping them in order.
     void find_first() {
-      if (!cursors_.empty()) std::iter_swap(std::max_element(cursors_.begin(), cursors_.end()), cursors_.end() - 1);
+      if (cursors_.size() > 1) std::iter_swap(std::max_element(cursors_.begin(), cursors_.end()), cursors_.end() - 1);
     }
     void find_next() {
       if (is_sorted_) return;

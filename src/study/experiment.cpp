@@ -147,10 +147,11 @@ class TraceSlot {
     LowerBounds bounds;
     double load = 0;
   };
-  Facts facts(const sim::Cluster& cluster) {
-    const std::lock_guard lock(mutex_);
-    if (!facts_) facts_ = {lower_bounds(*trace_, cluster), trace::offered_load(*trace_, cluster.gpu_speed_total())};
-    return *facts_;
+  Facts facts(const trace::Trace& trace, const sim::Cluster& cluster) {
+    std::call_once(has_facts_, [&] {
+      facts_ = {lower_bounds(trace, cluster), trace::offered_load(trace, cluster.gpu_speed_total())};
+    });
+    return facts_;
   }
   void done() {
     const std::lock_guard lock(mutex_);
@@ -158,11 +159,12 @@ class TraceSlot {
   }
 
  private:
+  std::once_flag has_facts_;
+  Facts facts_;
   std::mutex mutex_;  // guards all below
   int users_ = 0;
   SharedTrace trace_;
   LeftOut left_out_;
-  std::optional<Facts> facts_;
 };
 
 // One simulation to run, and its result.
@@ -300,6 +302,8 @@ class Runner {
       if (!file.ok()) return file.error();
       events = std::move(*file);
     }
+    std::future<TraceSlot::Facts> facts =  // while it is simulated
+        std::async([&] { return task.slot->facts(**trace, settings_.cluster); });
     Result<sim::SimulationResult> result = simulate_row(row, **trace, events.get());
     if (!result.ok()) return result.error();
     if (result->cancelled) return {};
@@ -312,10 +316,10 @@ class Runner {
     if (!settings_.semantics.empty()) leave_unknown(row.metrics);
     row.standstill = result->standstill;
     row.first_unfinished = result->first_unfinished;
-    const TraceSlot::Facts facts = task.slot->facts(settings_.cluster);
-    row.load = facts.load;
+    const auto [bounds, load] = facts.get();
+    row.load = load;
     // A training of Pollux's may be faster where it runs than on the servers that its length was computed for.
-    if (row.metrics.has_all_jobs() && settings_.semantics != "pollux") row.bounds = facts.bounds;
+    if (row.metrics.has_all_jobs() && settings_.semantics != "pollux") row.bounds = bounds;
     if (written.valid()) {
       if (Status jobs = written.get(); !jobs.ok()) return jobs;
     }

@@ -26,11 +26,9 @@ char* put_count(char* at, std::int64_t count) { return std::to_chars(at, at + nu
 char* put_seconds(char* at, std::int64_t us) {
   if (us < 0) *at++ = '-', us = -us;
   at = put_count(at, us / 1'000'000);
-  auto rest = static_cast<std::uint32_t>(us % 1'000'000);
-  if (rest == 0) return at;
+  if (us % 1'000'000 == 0) return at;
+  char* end = put_count(at, 1'000'000 + us % 1'000'000);  // a digit in the place of the point, and six
   *at = '.';
-  char* end = at + 7;
-  for (char* digit = end; --digit > at; rest /= 10) *digit = static_cast<char>('0' + rest % 10);
   while (end[-1] == '0') --end;
   return end;
 }
