@@ -14,8 +14,7 @@ Group* Lifecycle::group_of(const Job& member) {
 void Lifecycle::set_state(JobIndex index, JobState to, const Exit& exit) {
   Job& job = jobs_[index];
   SL_CHECK(may_follow(job.state, to), "a job changes state only along a legal edge");
-  if (ledger_.has_several_gpu_types()) accrue_by_gpu_type(job, ledger_.servers(), snapshot_.now);
-  accrue(job, snapshot_.now);
+  count_run(job, snapshot_.now);
   // In its place: a copy's wide loads would stall on these narrow stores.
   Record& record = effects_->records.emplace_back();
   record.kind = RecordKind::job_state;
@@ -29,12 +28,15 @@ void Lifecycle::set_state(JobIndex index, JobState to, const Exit& exit) {
   job.state_since = snapshot_.now;
 }
 
+void Lifecycle::count_run(Job& job, Instant until) {
+  if (ledger_.has_several_gpu_types()) accrue_by_gpu_type(job, ledger_.servers(), until);
+  accrue(job, until);
+}
+
 void Lifecycle::end_run(JobIndex index, Duration late) {
   Job& job = jobs_[index];
   if (late.us <= 0) return;
-  const Instant end = std::max(job.accounted, snapshot_.now - late);
-  if (ledger_.has_several_gpu_types()) accrue_by_gpu_type(job, ledger_.servers(), end);
-  accrue(job, end);
+  count_run(job, std::max(job.accounted, snapshot_.now - late));
   job.accounted = snapshot_.now;
 }
 
@@ -373,6 +375,7 @@ void Lifecycle::command_stop(JobIndex index, StopReason why) { command(CommandKi
 void Lifecycle::release(JobIndex index, const Allocation& gpus, Demand demand) {
   const int freed = ledger_.release(index, gpus, demand, snapshot_.now, [this](JobIndex next) {
     Job& job = jobs_[next];
+    count_run(job, snapshot_.now);  // it may run until the last one comes
     await(job, job.gpus_standing_by + job.gpus_awaited, job.gpus_awaited - 1);
     if (job.gpus_awaited == 0) send_when_complete(next);
   });

@@ -100,6 +100,7 @@ class Lifecycle {
     bool succeeded;
   };
   void set_state(JobIndex index, JobState to, const Exit& exit = {});
+  void count_run(Job& job, Instant until);
   void settle_each_end();
   void wake_each_due();
   Group* group_of(const Job& member);

@@ -81,6 +81,23 @@ TEST(Fifo, under_the_seed_rule_a_job_that_waits_for_utilization_to_fall_is_looke
   EXPECT_EQ(cluster.where(1), "0:0");
 }
 
+// The second needs three of the four CPUs, two of which the first takes.
+TEST(Fifo, under_the_seed_rule_what_jobs_that_start_together_ask_of_a_server_is_added_up) {
+  for (const bool shares : {true, false}) {
+    Cluster cluster({}, "fifo", {{"preset", "seed"}});
+    ServerDescription server;
+    server.name = "0", server.gpus = 4, server.capacity[Resource::cpu] = 4;
+    cluster.feed(ServerJoined{server}).submit(1, gpus(4));
+    JobRequest first = sharing(1), second = shares ? sharing(1) : gpus(1), third = gpus(1);
+    first.demand[Resource::cpu] = 2, second.demand[Resource::cpu] = 3, third.demand[Resource::cpu] = 1;
+    cluster.at(1).submit(2, first).at(2).submit(3, second).at(3).submit(4, third).at(10).finish(1);
+    EXPECT_EQ(cluster.state(2), JobState::running);
+    EXPECT_EQ(cluster.state(3), JobState::pending);
+    EXPECT_EQ(cluster.state(4), JobState::pending) << "it would pass the one before it";
+    EXPECT_EQ(cluster.core.refusals(Refusal::resources_taken), 0U);
+  }
+}
+
 TEST(Fifo, five_gpus_never_fit_servers_of_four) {
   Cluster cluster({4, 4});
   EXPECT_FALSE(is_satisfiable(cluster.core.servers(), gpus(5), 5));

@@ -203,7 +203,7 @@ std::string lack_text(const Verdict& verdict) {
     case Lack::containers:
       return "it runs in a container, and no server has a container engine";
     case Lack::together:
-      return "no servers have room for all its members at once";
+      return "no division of its members over the servers was found that has room for all at once";
     default:
       break;
   }

@@ -140,7 +140,7 @@ TEST_F(Satisfiable, cpus_of_a_job_on_several_servers_must_be_beside_its_gpus) {
   request.demand[Resource::cpu] = 144;
   EXPECT_EQ(lack(), "needs 144 CPUs, all servers together have 128");
   add(1, 64);
-  EXPECT_EQ(lack(), "no servers have room for all its members at once");
+  EXPECT_EQ(lack(), "no division of its members over the servers was found that has room for all at once");
 }
 
 TEST_F(Satisfiable, a_broken_gpu_and_a_server_that_is_away_count_as_possible_later) {

@@ -36,7 +36,9 @@ void FaultSchedule::skip() {
     return (is_down_[event.server] != 0) == event.lost || (!event.planned && event.epoch != epoch_[event.server]);
   };
   while (!events_.empty() && is_void(events_.top())) {
-    planned_ -= events_.top().planned;
+    const Event& event = events_.top();
+    planned_ -= event.planned;
+    if (event.planned && event.lost) ++epoch_[event.server];  // it is down, and no repair that was drawn ends that
     events_.pop();
   }
 }

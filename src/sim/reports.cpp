@@ -68,7 +68,7 @@ std::optional<AttemptProgressed> Reports::take(Trainings& trainings, Instant now
     if (known_job == told_.end() || known_job->second.at != due.at) continue;
     Told& told = known_job->second;
     told.at = {};
-    const Training* training = trainings.find(due.place, due.job);
+    const Training* training = trainings.find(due.job);
     if (!training || !training->runs()) continue;  // it reports again once it continues
     const Behaviour& known = *behaviours_.of(due.job);
     const AttemptProgressed event = report(known, core_.job(due.place), *training, told, due.at);

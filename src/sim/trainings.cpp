@@ -24,10 +24,9 @@ Duration suspend_cost(const Job& at, const Costs& costs) {
   return at.allocation.parts().size() == 1 ? costs.suspend.value_or(costs.stop) : costs.stop;
 }
 
-Duration resume_cost(const trace::Trace& trace, std::size_t job, const Job& at, const Costs& costs) {
-  const auto gpus = at.allocation.parts();
-  const bool in_place = gpus.size() == 1 && gpus.front().server == at.last_server;
-  return in_place && costs.resume ? *costs.resume : restart_cost(trace, job, costs);
+Duration resume_cost(const trace::Trace& trace, const Training& training, const Allocation& on, const Costs& costs) {
+  const bool in_place = on.parts().size() == 1 && on.parts().front().server == training.stands_on;
+  return in_place && costs.resume ? *costs.resume : restart_cost(trace, training.job, costs);
 }
 
 Figure KnownDurations::run_time_s(const Job& job, int gpus) const {
@@ -39,9 +38,7 @@ Figure KnownDurations::remaining_s(const Job& job, int gpus, Instant now) const 
   const Training* training = trainings_.find(index);
   if (!training) return run_time_s(job, gpus);  // it has not started
   const Figure left = on_gpus(job, gpus, training->left_at(now).to_seconds());
-  // One on several servers does not stand still in place.
-  const bool in_place = job.state == JobState::suspended && job.request.single_server();
-  Duration owed = in_place && costs_.resume ? *costs_.resume : restart_cost(trace_, index, costs_);
+  Duration owed = training->stands_on.valid() && costs_.resume ? *costs_.resume : restart_cost(trace_, index, costs_);
   if (training->runs()) owed = training->since > now ? training->since - now : Duration{0};
   return {left.value + owed.to_seconds(), left.confidence};
 }

@@ -1,8 +1,10 @@
 // How far the trainings have come and how fast they run. Code that changes a training's speed settles it first.
 #pragma once
 
+#include <utility>
 #include <vector>
 
+#include "base/large_vector.h"
 #include "estimate/estimates.h"
 #include "sim/cluster.h"
 #include "trace/trace.h"
@@ -10,8 +12,6 @@
 namespace sl::sim {
 
 struct Training {
-  static constexpr std::uint32_t no_job = UINT32_MAX;
-
   Duration left;                // run time left at full speed on the GPUs it asked for
   Duration left_at_checkpoint;  // what it falls back to if it is lost
   Instant checkpoint;           // time of that checkpoint; one in every interval of running, whatever the speed
@@ -19,7 +19,8 @@ struct Training {
   Instant ends;     // at its current speed; a completion with another time is out of date
   Instant awaited;  // when the completion that counts comes, perhaps before it ends; never happened: there is none
   float speed = 0;  // 1: as on the GPUs it asked for, alone
-  std::uint32_t job = no_job;  // in the trace
+  std::uint32_t job = 0;  // in the trace
+  ServerIndex stands_on;  // suspended: where its process is, which may go on there; none: nowhere
 
   bool runs() const { return since.happened(); }
   // What is left at `now`, exact at full speed.
@@ -41,6 +42,7 @@ struct Training {
     since = now;
   }
   void go_on(Instant from, float at_speed) {
+    stands_on = ServerIndex::none();
     since = checkpoint = from;
     left_at_checkpoint = left;
     set_speed(at_speed);
@@ -52,37 +54,56 @@ struct Training {
         (speed == 1.0F ? left : Duration{static_cast<std::int64_t>(std::ceil(static_cast<double>(left.us) / speed))});
   }
   void stand_still() { since = ends = {}; }
+  // As on a cluster, only on a single server.
+  void stand_on(const Allocation& gpus) {
+    stands_on = gpus.parts().size() == 1 ? gpus.parts().front().server : ServerIndex::none();
+  }
 };
 
-// The trainings of jobs that have started and not yet left, at the core's indexes: as many as there are at a time, not
-// as many as the trace has.
+// The trainings of jobs that have started and not yet left, by their number in the trace. They lie together, so those
+// that run stay in the processor's cache.
 class Trainings {
  public:
   explicit Trainings(std::size_t jobs) { places_.reserve(jobs); }
 
   // Job number `job` of the trace starts for the first time.
-  Training& enter(JobIndex place, std::size_t job, Duration length) {
-    if (job >= places_.size()) places_.resize(job + 1);
-    places_[job] = place;
-    while (!trainings_.contains(place)) trainings_.push_back({});
-    return trainings_[place] = {.left = length, .job = static_cast<std::uint32_t>(job)};
+  Training& enter(std::size_t job, Duration length) {
+    if (job >= places_.size()) places_.resize(job + 1, nowhere);
+    if (free_.empty()) {
+      free_.push_back(static_cast<std::uint32_t>(trainings_.size()));
+      trainings_.emplace_back();
+    }
+    places_[job] = free_.back();
+    free_.pop_back();
+    return trainings_[places_[job]] = {.left = length, .job = static_cast<std::uint32_t>(job)};
   }
-  void leave(JobIndex place, std::size_t job) {
-    if (Training* training = find(place, job)) training->job = Training::no_job;
+  void leave(std::size_t job) {
+    Training* const training = find(job);
+    if (!training) return;
+    *training = {};
+    free_.push_back(std::exchange(places_[job], nowhere));
   }
-  // Null: it has not started, or has left, and the core may keep another job there.
-  Training* find(JobIndex place, std::size_t job) {
-    return trainings_.contains(place) && trainings_[place].job == job ? &trainings_[place] : nullptr;
+  // Suspended processes are lost with the server that they stand on: visit(training) of each.
+  template <typename Visit>
+  void lose_those_on(ServerIndex server, Visit visit) {
+    for (Training& training : trainings_) {
+      if (training.stands_on != server) continue;
+      training.stands_on = ServerIndex::none();
+      visit(training);
+    }
   }
-  const Training* find(std::size_t job) const {
-    return job < places_.size() ? const_cast<Trainings&>(*this).find(places_[job], job) : nullptr;
+  // Null: it has not started, or has left.
+  Training* find(std::size_t job) {
+    return job < places_.size() && places_[job] != nowhere ? &trainings_[places_[job]] : nullptr;
   }
-  // For callers that prefetch it.
-  const Training* address(JobIndex place) const { return &trainings_[place]; }
+  const Training* find(std::size_t job) const { return const_cast<Trainings&>(*this).find(job); }
+  void fetch(std::size_t job) const { __builtin_prefetch(&places_[job]); }  // of one that has started
 
  private:
-  IndexedVector<JobIndex, Training> trainings_;
-  LargeVector<JobIndex> places_;  // by job: its latest index
+  static constexpr std::uint32_t nowhere = UINT32_MAX;
+  LargeVector<Training> trainings_;
+  std::vector<std::uint32_t> free_;    // places in it
+  LargeVector<std::uint32_t> places_;  // by job
 };
 
 // It has GPUs that others are about to leave; nothing of it runs.
@@ -92,10 +113,10 @@ inline std::size_t index_of(JobId id) { return static_cast<std::size_t>(id.value
 
 // The time a training takes to continue from its checkpoint: its own figure, else its profile's, else the cluster's.
 Duration restart_cost(const trace::Trace& trace, std::size_t job, const Costs& costs);
-// The time a job takes to stand still where it is, and to go on again there. As on a cluster, only one on a single server
-// can; else it stops, and is started again wherever its allocation is now.
+// The time a job takes to stand still where it is, and to go on again there. Where it cannot it stops, and is started
+// again wherever its allocation is now.
 Duration suspend_cost(const Job& at, const Costs& costs);
-Duration resume_cost(const trace::Trace& trace, std::size_t job, const Job& at, const Costs& costs);
+Duration resume_cost(const trace::Trace& trace, const Training& training, const Allocation& on, const Costs& costs);
 
 // What policies are told about lengths: the truth. The time left includes what a job still owes for its last
 // interruption if it runs, and what it will owe for continuing if it waits. So a job that was stopped for another is

@@ -39,8 +39,10 @@ std::string first_unfinished(const Core& core, const trace::Trace& trace) {
     const JobRequest& request = core.job(index).request;
     const int gpus = core.gpus_least(index);
     const std::string_view id = trace.jobs[place_of(trace, request.id)].id();
-    if (const Verdict ever = could_ever_run(core.servers(), request, gpus); !ever.possible())
-      return fmt::format("{}: under this policy it {}", id, lack_text(ever));
+    if (const Verdict ever = could_ever_run(core.servers(), request, gpus); !ever.possible()) {
+      const std::string why = lack_text(ever);
+      return fmt::format("{}: under this policy {}{}", id, why.starts_with("needs") ? "it " : "", why);
+    }
     if (const auto awaited = awaited_servers(core.servers(), request, gpus); !awaited.empty())
       return fmt::format("{}: it waits for a lost server, {}", id, core.servers()[awaited.front()].description.name);
   }

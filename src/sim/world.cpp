@@ -11,6 +11,7 @@
 #include "sim/event_queue.h"
 #include "sim/fault_schedule.h"
 #include "sim/free_time.h"
+#include "sim/patience.h"
 #include "sim/reports.h"
 #include "sim/requests.h"
 #include "sim/speeds.h"
@@ -37,7 +38,7 @@ class World : private Journal, private Fleet {
                !Speeds::depend_on_others(trace, cluster_) && cluster_.has_one_speed() && !behaviours_.any(),
                !settings.like_live),
         core_(settings.knows_durations ? static_cast<const Estimates&>(known_) : estimates_,
-              CoreSettings{.seed = settings.seed}),
+              CoreSettings{.seed = settings.seed, .jobs_expected = std::min<std::size_t>(trace.jobs.size(), 1 << 16)}),
         speeds_(trace, cluster_, behaviours_, core_),
         reports_(trace, behaviours_, cluster_, core_, settings.seed),
         engine_(core_, *this, *this),
@@ -124,9 +125,6 @@ class World : private Journal, private Fleet {
     result_.unfinished = static_cast<std::int64_t>(trace_.jobs.size() - ended_);
     for (int why = 1; why <= static_cast<int>(Refusal::world_cannot); ++why)
       result_.decisions_refused += core_.refusals(static_cast<Refusal>(why));
-    result_.free_gpu_s = free_time_.free_s();
-    result_.fragmented_gpu_s = free_time_.fragmented_s();
-    result_.fragmented_demand_gpu_s = free_time_.useless_s();
     result_.cancelled = is_cancelled();
     if (result_.unfinished > 0) result_.first_unfinished = first_unfinished(core_, trace_);
     result_.outcomes.resize(trace_.jobs.size());  // also for jobs that were not submitted any more
@@ -153,22 +151,14 @@ class World : private Journal, private Fleet {
     return hopeless ? next : std::min(next, std::max(faults_.next(), now_));
   }
 
-  // Nothing runs, no event is to come, and the policy only asks to be woken again. It may have its reasons to wait, but
-  // not for ever, nor for jobs that these servers cannot run. Jobs may need a server that is lost, so the time counts
-  // from when all are up; that they come and go afterwards changes nothing.
+  // Nothing runs, no event is to come, and the policy only asks to be woken again.
   bool waits_in_vain() {
-    constexpr std::int64_t looked_at_every = 10'000;
-    const bool all_up = faults_.all_up();
     if (core_.has_active() || next_arrival_ < trace_.jobs.size() || next_switch_ < switches_.size() ||
-        (faults_.any_planned() && !all_up))
-      return idle_wakes_ = 0, false;
-    if (++idle_wakes_ == 1) idle_since_ = now_, had_all_servers_ = false;
-    if (all_up && !had_all_servers_) idle_since_ = now_, had_all_servers_ = true;
-    const Duration idle_for = now_ - idle_since_;
-    const bool no_use = idle_wakes_ % looked_at_every == 0 && all_up && core_.waiting().empty();
-    const bool too_long = (had_all_servers_ && idle_for >= idle_most) || idle_wakes_ >= settings_.idle_wakes_most;
-    if (no_use || too_long) result_.idle_at_end = idle_for;
-    return no_use || too_long;
+        (faults_.any_planned() && !faults_.all_up()))
+      return patience_.restart(), false;
+    if (!patience_.is_over(now_, faults_.all_up(), core_.waiting().empty())) return false;
+    result_.idle_at_end = patience_.waited(now_);
+    return true;
   }
 
   // A policy that asks to be woken at once again and again, and decides nothing, would never let its jobs end.
@@ -186,14 +176,21 @@ class World : private Journal, private Fleet {
     if (seconds > 0) result_.gpu_s_given += speeds_.gpus_given(held) * seconds;
     if (held > 0) result_.busy_until = next;
     free_time_.pass(seconds);
+    if (core_.has_active()) note_free_time();  // what follows the last job is no part of the makespan
     now_ = next;
+  }
+
+  void note_free_time() {
+    result_.free_gpu_s = free_time_.free_s();
+    result_.fragmented_gpu_s = free_time_.fragmented_s();
+    result_.fragmented_demand_gpu_s = free_time_.useless_s();
   }
 
   // ---- events ----
   // With tens of thousands of trainings the next one to end is in no cache: it is prefetched while this one ends.
   void fetch(const Completion& next) const {
     core_.fetch(next.job);
-    __builtin_prefetch(trainings_.address(next.job));
+    trainings_.fetch(next.training);
     __builtin_prefetch(&result_.outcomes[next.training]);
   }
   void finish_due() {
@@ -201,7 +198,7 @@ class World : private Journal, private Fleet {
       const Completion done = completions_.top();
       completions_.pop();
       if (!completions_.empty()) fetch(completions_.top());
-      Training* training = trainings_.find(done.job, done.training);
+      Training* training = trainings_.find(done.training);
       if (!training || training->awaited != done.at) continue;
       training->awaited = {};
       if (training->ends != done.at) {  // it stood still or ran slower in between
@@ -214,7 +211,7 @@ class World : private Journal, private Fleet {
       if (settings_.finished) settings_.finished->fetch_add(1, std::memory_order_relaxed);
       const Job& job = core_.job(done.job);
       engine_.feed(AttemptExited{job.request.id, job.attempt, {}, false, done.job}, now_);
-      leave(done.job, done.training);
+      leave(done.training);
       if (!completions_.empty()) core_.fetch_gpus(completions_.top().job);
     }
   }
@@ -224,10 +221,10 @@ class World : private Journal, private Fleet {
   }
 
   // The job leaves for good: finished, failed or rejected.
-  void leave(JobIndex place, std::size_t job) {
+  void leave(std::size_t job) {
     progress_.restart();
     progress_.forget(id_of(job)), losses_.forget(id_of(job));
-    trainings_.leave(place, job);
+    trainings_.leave(job);
     reports_.forget(job);
     ++ended_;
   }
@@ -238,10 +235,7 @@ class World : private Journal, private Fleet {
     const std::size_t at = index_of(job.request.id);
     touch(job.allocation);
     tell({.kind = how, .at = now_, .job = at, .gpus = &job.allocation});
-    note(job);
-  }
-  void note(const Job& job) {
-    Outcome& outcome = result_.outcomes[index_of(job.request.id)];
+    Outcome& outcome = result_.outcomes[at];
     outcome.run = job.run_at(now_);
     outcome.resizes = job.resizes;
     outcome.migrations = job.migrations;
@@ -254,7 +248,7 @@ class World : private Journal, private Fleet {
       const JobIndex index = core_.find(answer.job);
       if (!index.valid() || core_.job(index).attempt != answer.attempt) continue;
       if (answer.kind == Answer::Kind::broke) {
-        const Training* training = trainings_.find(index, index_of(answer.job));
+        const Training* training = trainings_.find(index_of(answer.job));
         if (training && training->ends == answer.ends) break_down(index, answer);
       } else {
         let_go(index, answer.kind == Answer::Kind::suspended);
@@ -266,6 +260,7 @@ class World : private Journal, private Fleet {
     const Job& job = core_.job(index);
     if (job.state != JobState::stopping) return;  // its server was lost in between
     charge_stop(job);
+    if (suspended) trainings_.find(index_of(job.request.id))->stand_on(job.allocation);
     end(index, suspended ? WorldEventKind::suspend : WorldEventKind::stop);
     suspended ? engine_.feed(AttemptSuspended{job.request.id, job.attempt}, now_)
               : engine_.feed(AttemptReleased{job.request.id, job.attempt, index}, now_);
@@ -289,13 +284,13 @@ class World : private Journal, private Fleet {
     ++result_.outcomes[index_of(answer.job)].failures;
     if (again) return;
     prerequisite_.note_failure(answer.job);
-    leave(index, index_of(answer.job));
+    leave(index_of(answer.job));
   }
 
   // The work since its last checkpoint is lost.
   void fall_back(JobIndex index) {
     const Job& job = core_.job(index);
-    Training* training = trainings_.find(index, index_of(job.request.id));
+    Training* training = trainings_.find(index_of(job.request.id));
     if (!training || !training->runs()) return;
     settle(*training);
     forget_overhead(*training, job);
@@ -333,6 +328,13 @@ class World : private Journal, private Fleet {
           .at = now_,
           .count = descriptions_[server].gpus,
           .name = descriptions_[server].name});
+    trainings_.lose_those_on(at, [this](Training& training) {
+      ++result_.outcomes[training.job].failures;
+      if (!cluster_.faults.checkpoint_every) return;
+      const Duration lost = training.left_at_checkpoint - training.left;
+      result_.gpu_s_lost += lost.to_seconds() * trace_.jobs[training.job].gpus;
+      training.left = training.left_at_checkpoint;
+    });
     engine_.feed(ServerLost{descriptions_[server].name}, now_);
     free_time_.set(server, 0);
   }
@@ -423,7 +425,7 @@ class World : private Journal, private Fleet {
 
   void obey(const Command& order) {
     is_hasty_ = false;
-    Training* training = trainings_.find(order.index, index_of(order.job));
+    Training* training = trainings_.find(index_of(order.job));
     if (training && training->runs()) {  // stopped, or moved and then started again
       settle(*training);
       forget_overhead(*training, core_.job(order.index));
@@ -440,7 +442,7 @@ class World : private Journal, private Fleet {
       case CommandKind::start:
         return start(order, order.resume ? restart_cost(trace_, index_of(order.job), cluster_.costs) : Duration{0});
       case CommandKind::resume:
-        return start(order, resume_cost(trace_, index_of(order.job), core_.job(order.index), cluster_.costs));
+        return start(order, resume_cost(trace_, *training, order.gpus, cluster_.costs));
       case CommandKind::migrate:
         return start(order, cluster_.costs.migrate);
       case CommandKind::resize:
@@ -460,8 +462,8 @@ class World : private Journal, private Fleet {
 
   void start(const Command& order, Duration takes) {
     const std::size_t job = index_of(order.job);
-    Training* known = trainings_.find(order.index, job);
-    Training& training = known ? *known : trainings_.enter(order.index, job, trace_.jobs[job].duration);
+    Training* known = trainings_.find(job);
+    Training& training = known ? *known : trainings_.enter(job, trace_.jobs[job].duration);
     Outcome& outcome = result_.outcomes[job];
     const bool first = !outcome.started.happened();
     if (first) outcome.started = now_;
@@ -512,7 +514,7 @@ class World : private Journal, private Fleet {
     core_.servers()[server].all().for_each([&](int gpu) {
       for (const JobIndex index : core_.ledger().tenants()[server][static_cast<std::size_t>(gpu)].jobs.items()) {
         const Job& job = core_.job(index);
-        Training* training = trainings_.find(index, index_of(job.request.id));
+        Training* training = trainings_.find(index_of(job.request.id));
         if (job.state != JobState::running || !training || !training->runs()) continue;
         const float speed = speeds_.of(job, job.allocation);
         if (speed != training->speed) {
@@ -534,13 +536,14 @@ class World : private Journal, private Fleet {
       ++result_.failed;
       const bool turned_away = record.from == JobState::pending || record.from == JobState::suspended;
       if (turned_away) {
-        leave(record.index, index_of(record.job));
+        leave(index_of(record.job));
         tell({.kind = WorldEventKind::reject, .at = now_, .job = index_of(record.job)});
       }
     }
     return true;
   }
   void carry_out(const Core&, std::vector<Command>& commands) override {
+    for (const Command& order : commands) __builtin_prefetch(&result_.outcomes[index_of(order.job)]);
     if (orders_.empty()) return orders_.swap(commands);
     orders_.insert(orders_.end(), commands.begin(), commands.end());
   }
@@ -564,6 +567,7 @@ class World : private Journal, private Fleet {
   int gpus_per_server_;
   Random random_;
   FaultSchedule faults_;
+  Patience patience_{settings_.idle_wakes_most};
   Progress progress_;
   Progress losses_{10'000};  // by servers and jobs that break down
   SimulationResult result_;
@@ -577,10 +581,6 @@ class World : private Journal, private Fleet {
   std::vector<FamilyIndex> families_;
   std::vector<std::shared_ptr<const JobModel>> models_;
   std::vector<ServerDescription> descriptions_;
-  static constexpr Duration idle_most = Duration::whole_seconds(30 * 86'400);
-  std::int64_t idle_wakes_ = 0;   // in a row
-  bool had_all_servers_ = false;  // at one of them
-  Instant idle_since_;
   static constexpr Duration haste = Duration::milliseconds(10);
   static constexpr int hasty_wakes_most = 100'000;
   bool is_hasty_ = false;  // the policy asked for the next decision, and soon

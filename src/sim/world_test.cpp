@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "policies/registry.h"
+#include "sim/fault_schedule.h"
 #include "sim/requests.h"
 #include "study/metrics.h"
 #include "support/trace_rows.h"
@@ -93,6 +94,27 @@ TEST(Costs, of_a_suspended_job_are_those_of_a_stopped_one_unless_it_goes_on_in_p
     const int resumes = charged.in_place + charged.elsewhere;
     EXPECT_EQ(result.gpu_s_lost, is_frozen ? charged.in_place + 50 * charged.elsewhere : 52 * resumes);
   }
+}
+
+// Both run at full speed all the time, but for the second that each stop takes: they change places every round.
+TEST(RunTime, counts_while_a_job_that_is_to_move_waits_for_its_new_gpus) {
+  Cluster cluster;
+  ServerKind first, second;
+  first.gpus = second.gpus = 1;
+  first.name = "a", first.gpu_type = "X";
+  second.name = "b", second.gpu_type = "Y";
+  cluster.kinds = {first, second};
+  cluster.costs.stop = Duration::whole_seconds(1);
+  SimulationSettings settings;
+  settings.cluster = cluster;
+  const SimulationResult result = simulate(trace_of("a,1140,1,300\nb,1200,1,300\n"),
+                                           std::move(*make_policy("max_min", {{"round_s", "30"}})), settings);
+  int interruptions = 0;
+  for (const Outcome& outcome : result.outcomes) {
+    EXPECT_EQ(outcome.run, Duration::whole_seconds(300));
+    interruptions += outcome.preemptions + outcome.migrations;
+  }
+  EXPECT_GT(interruptions, 2) << "else this would show nothing";
 }
 
 TEST(Speed, of_the_servers_gpu_divides_the_length) {
@@ -192,6 +214,42 @@ TEST(Faults, a_change_of_speed_does_not_move_the_checkpoints) {
   const SimulationResult result = run_on(trace_of("a,0,1,1000\nb,60,1,10\n"), "fifo", cluster);
   EXPECT_NEAR(finish_s(result, 0), 1110, 1e-3);
   EXPECT_NEAR(result.gpu_s_lost, 30, 1e-3);
+}
+
+// A has worked for 600 s when it is suspended for B, which runs for 100 s until their server is lost. Both begin again.
+TEST(Faults, a_suspended_process_is_lost_with_its_server) {
+  Cluster cluster = Cluster::uniform(1, 1);
+  cluster.costs.stop = Duration::whole_seconds(10);
+  cluster.costs.restart = Duration::whole_seconds(50);
+  cluster.costs.suspend = cluster.costs.resume = Duration{0};
+  cluster.faults.checkpoint_every = Duration::whole_seconds(3600);
+  cluster.events = {{Instant::at_seconds(700), "gpu0", true}, {Instant::at_seconds(701), "gpu0", false}};
+  const SimulationResult result = run_on(trace_of("a,0,1,2000\nb,1,1,2000\n"), "gandiva", cluster);
+  EXPECT_EQ(result.outcomes[0].failures, 1);
+  EXPECT_EQ(result.outcomes[1].failures, 1);
+  EXPECT_DOUBLE_EQ(result.gpu_s_lost, 600 + 50 + 100 + 50);
+}
+
+TEST(Faults, a_planned_loss_lasts_although_its_server_is_down_already_when_it_comes) {
+  Cluster cluster = Cluster::uniform(2, 1);
+  cluster.faults.server_mtbf = cluster.faults.server_repair = Duration::whole_seconds(100);
+  const Instant from = Instant::at_seconds(1000), to = Instant::at_seconds(9000);
+  cluster.events = {{from, "gpu0", true}, {to, "gpu0", false}};
+  int down_before = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    FaultSchedule schedule(cluster, Random(seed), Instant::at_seconds(0));
+    bool is_down = false;
+    while (schedule.next() <= to) {
+      const FaultSchedule::Event event = schedule.take();
+      if (event.server != 0) continue;
+      EXPECT_FALSE(event.at > from && event.at < to) << "seed " << seed << " at " << event.at.to_seconds();
+      is_down = event.lost;
+      if (event.at < from) down_before += schedule.next() > from && is_down;
+      EXPECT_TRUE(event.at != to || !is_down);
+    }
+    EXPECT_FALSE(is_down);
+  }
+  EXPECT_GT(down_before, 0) << "else this would show nothing";
 }
 
 // What happened, as "time kind job", but for the arrivals.
@@ -321,11 +379,6 @@ TEST(Faults, a_job_that_breaks_too_often_has_failed) {
   EXPECT_FALSE(result.outcomes[0].finished.happened());
 }
 
-// The policy starts no job before its penalty for using the cluster is outweighed by how long jobs have waited, and
-// asks ten times a second: far more often than 10,000 times, but it does start them.
-constexpr const char* patient = "lyapunov";
-const GivenParameters patience = {{"penalty", "absolute"}, {"v", "10000"}, {"slot_s", "0.1"}};
-
 std::vector<double> starts_of(const SimulationResult& result) {
   std::vector<double> starts;
   for (const Outcome& outcome : result.outcomes) starts.push_back(outcome.started.to_seconds());
@@ -436,36 +489,6 @@ TEST(Arrays, never_have_more_jobs_begun_than_may_under_any_policy) {
   }
 }
 
-TEST(IdleCluster, waits_for_a_policy_that_takes_its_time) {
-  SimulationSettings settings;
-  settings.cluster = Cluster::uniform(1, 8);
-  const trace::Trace trace = trace_of("a,0,1,100\nb,0,2,100\n");
-  const SimulationResult result = simulate(trace, std::move(*make_policy(patient, patience)), settings);
-  EXPECT_EQ(result.unfinished, 0);
-  EXPECT_GT(result.decisions, 20'000U);
-}
-
-TEST(IdleCluster, is_given_up_where_no_waiting_job_could_ever_run) {
-  SimulationSettings settings;
-  settings.cluster = Cluster::uniform(1, 8);
-  const trace::Trace trace = trace_of("wide,0,9,100\n");
-  const SimulationResult result = simulate(trace, std::move(*make_policy(patient, patience)), settings);
-  EXPECT_EQ(result.unfinished, 1);
-  EXPECT_LT(result.idle_at_end, Duration::whole_seconds(3600));
-}
-
-// Asks to be woken for ever and starts nothing.
-class Idler : public Policy {
- public:
-  explicit Idler(Duration every = Duration::whole_seconds(1)) : every_(every) {}
-  void attach(const Snapshot&) override {}
-  void notice(const Snapshot&, NoticeKind, JobIndex) override {}
-  void decide(const Snapshot& snapshot, Plan& plan) override { plan.wake_at(snapshot.now + every_); }
-
- private:
-  Duration every_;
-};
-
 TEST(After, a_job_is_turned_away_whether_the_other_has_failed_before_it_came_or_fails_then) {
   Cluster cluster = Cluster::uniform(1, 2);
   cluster.faults.job_mtbf = Duration::whole_seconds(100);
@@ -482,37 +505,6 @@ TEST(After, a_job_is_turned_away_whether_the_other_has_failed_before_it_came_or_
       trace_of("a,0,1,10000,x,\nb,0,1,1,x,\nc,100000,1,1,y,x\nd,100000,1,1,y,x\n", ",array,after"), "fifo", cluster);
   EXPECT_EQ(arrays.failed, 3);
   EXPECT_EQ(arrays.unfinished, 0);
-}
-
-TEST(IdleCluster, is_given_up_after_a_month) {
-  SimulationSettings settings;
-  settings.cluster = Cluster::uniform(1, 8);
-  const SimulationResult result = simulate(trace_of("a,0,1,100\n"), std::make_unique<Idler>(), settings);
-  EXPECT_EQ(result.unfinished, 1);
-  EXPECT_EQ(result.first_unfinished, "a: the policy left it waiting");
-  EXPECT_NEAR(result.idle_at_end.to_seconds() / 86'400, 30, 0.2);
-}
-
-TEST(IdleCluster, is_given_up_after_a_month_though_servers_come_and_go) {
-  SimulationSettings settings;
-  settings.cluster = Cluster::uniform(4, 4);
-  settings.cluster.faults.server_mtbf = Duration::whole_seconds(86'400);
-  settings.cluster.faults.server_repair = Duration::whole_seconds(3600);
-  const Duration every = Duration::whole_seconds(36'000);
-  const SimulationResult result = simulate(trace_of("a,0,1,100\n"), std::make_unique<Idler>(every), settings);
-  EXPECT_EQ(result.unfinished, 1);
-  EXPECT_NEAR(result.idle_at_end.to_seconds() / 86'400, 30, 0.5);
-}
-
-TEST(IdleCluster, waits_longer_than_a_month_for_a_server_that_is_to_come_back) {
-  constexpr double day_s = 86'400;
-  SimulationSettings settings;
-  settings.cluster = Cluster::uniform(2, 1);
-  settings.cluster.events = {{Instant::at_seconds(1), "gpu1", true}, {Instant::at_seconds(60 * day_s), "gpu1", false}};
-  const trace::Trace trace = trace_of("a,2,2,100\n");
-  const SimulationResult result = simulate(trace, std::move(*make_policy("lyapunov", {{"slot_s", "100"}})), settings);
-  EXPECT_EQ(result.unfinished, 0);
-  EXPECT_GE(finish_s(result, 0), 60 * day_s);
 }
 
 TEST(Switches, of_the_policy_take_effect_at_their_time) {

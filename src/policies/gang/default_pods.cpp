@@ -1,6 +1,7 @@
 #include "policies/gang/default_pods.h"
 
 #include <algorithm>
+#include <bit>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <functional>
 #include <map>
@@ -219,14 +220,16 @@ class DefaultPods : public QueuePolicy<PodKey> {
     return pods;
   }
 
-  // Whether all pods could be on this server, those that some are bound to, and as many others as the job may have.
-  static bool has_room_for_all(const Snapshot& snapshot, const JobRequest& request, const Allocation& bound,
-                               ServerIndex server) {
+  // Whether enough pods for a start could be on this server, those that some are bound to, and as many others as the job
+  // may have.
+  static bool has_room_to_start(const Snapshot& snapshot, const JobRequest& request, const Allocation& bound,
+                                ServerIndex server) {
     if (request.servers_max == any_number_of_servers || !bound.on(server).empty()) return true;
+    const int needed = pods_needed(request);
     int gpus = most_pods(snapshot.servers[server], request);
     for (const ServerGpus& part : bound.parts()) gpus += most_pods(snapshot.servers[part.server], request);
     const auto more = static_cast<std::size_t>(request.servers_max) - bound.parts().size() - 1;
-    if (gpus >= request.gpus || more == 0) return gpus >= request.gpus;
+    if (gpus >= needed || more == 0) return gpus >= needed;
     std::vector<int> others;
     for (std::uint32_t s = 0; s < snapshot.servers.size(); ++s) {
       const ServerIndex other(s);
@@ -235,7 +238,7 @@ class DefaultPods : public QueuePolicy<PodKey> {
     }
     std::ranges::sort(others, std::greater());
     others.resize(std::min(others.size(), more));
-    return std::accumulate(others.begin(), others.end(), gpus) >= request.gpus;
+    return std::accumulate(others.begin(), others.end(), gpus) >= needed;
   }
 
   static ServerIndex emptiest(const Snapshot& snapshot, const FreeGpus& free, const JobRequest& request,
@@ -246,7 +249,7 @@ class DefaultPods : public QueuePolicy<PodKey> {
       for (std::uint32_t s = bucket.next(); s != IndexSet::none; s = bucket.next(s + 1)) {
         const ServerIndex server(s);
         if (is_eligible(snapshot.servers[server], request) && takes_pod(snapshot, free, request, server) &&
-            has_room_for_all(snapshot, request, bound, server))
+            has_room_to_start(snapshot, request, bound, server))
           equals.push_back(server);
       }
     }
@@ -259,8 +262,17 @@ class DefaultPods : public QueuePolicy<PodKey> {
     return std::min(request.gpus, std::max(request.gpus_min, roles));
   }
 
-  static bool has_enough_pods(const JobRequest& request, int pods) {
-    return pods >= pods_needed(request) && may_run_on(request, pods);
+  // Those of its pods that the job could start with: of a number between two that it may run on, the lower one. Empty:
+  // too few are bound.
+  static Allocation usable(const Job& job, Allocation bound) {
+    if (is_frozen(job)) return bound;
+    const int pods = allowed_gpus(job.request, bound.count());
+    if (pods < pods_needed(job.request)) return {};
+    while (bound.count() > pods) {
+      const ServerGpus last = bound.parts().back();
+      bound = difference(bound, Allocation(last.server, GpuSet::only(std::bit_width(last.gpus.bits) - 1)));
+    }
+    return bound;
   }
 
   // `free`: what the pods that are bound leave.
@@ -313,18 +325,19 @@ class DefaultPods : public QueuePolicy<PodKey> {
   }
 
   // A job with fewer pods than it asks for may need more CPU and memory than its pods hold.
-  static bool has_resources(const JobRequest& request, const Allocation& gpus, const FreeGpus& free) {
+  static bool has_resources(const JobRequest& request, const Allocation& gpus, const Allocation& bound,
+                            const FreeGpus& free) {
     bool has = true;
     for_each_share(gpus, request, [&](const ServerGpus& part, ResourceVector needed) {
-      needed -= of_pods(request, part.gpus.count());
+      needed -= of_pods(request, bound.on(part.server).count());
       has = has && free.fits(part.server, needed);
     });
     return has;
   }
 
-  static bool may_start(const Job& job, const Allocation& gpus, const FreeGpus& free) {
-    const JobRequest& request = job.request;
-    return (is_frozen(job) || has_enough_pods(request, gpus.count())) && has_resources(request, gpus, free);
+  static bool may_start(const Job& job, const Allocation& bound, const FreeGpus& free) {
+    const Allocation gpus = usable(job, bound);
+    return !gpus.empty() && has_resources(job.request, gpus, bound, free);
   }
 
   void start(const Snapshot& snapshot, Bindings& bindings, Trial& trial, Plan& plan) {
@@ -332,9 +345,9 @@ class DefaultPods : public QueuePolicy<PodKey> {
       const JobIndex index = waiting_.at(binding.first.value);
       const Job& job = snapshot.job(index);
       const JobRequest& request = job.request;
-      const Allocation& gpus = binding.second;
-      if (!may_start(job, gpus, trial.free())) return false;
-      give(gpus, request, trial);
+      if (!may_start(job, binding.second, trial.free())) return false;
+      const Allocation gpus = usable(job, binding.second);
+      give(binding.second, request, trial);
       trial.take(gpus, request);
       plan.start(index, gpus);
       started_.insert(index);

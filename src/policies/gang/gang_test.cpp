@@ -175,6 +175,17 @@ TEST(Gang, members_are_added_up_to_the_wanted_number_when_nobody_waits) {
   EXPECT_EQ(cluster.job(3).allocation.count(), 4);
 }
 
+TEST(DefaultPods, a_job_that_names_its_numbers_starts_with_the_next_lower_one_and_leaves_the_rest_to_others) {
+  Cluster cluster({2}, "default");
+  JobRequest job = elastic(1, 3);  // on one server
+  auto model = std::make_shared<JobModel>();
+  model->gpu_counts_allowed = {1, 3};
+  job.model = model;
+  cluster.submit(1, job).submit(2, gpus(1));
+  EXPECT_EQ(cluster.where(1), "0:0");
+  EXPECT_EQ(cluster.where(2), "0:1");
+}
+
 // Of the 20 ways to choose 3 pods of 6 only 2 complete a job.
 TEST(DefaultPods, nine_of_ten_orders_deadlock) {
   int deadlocks = 0;

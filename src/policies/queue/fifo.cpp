@@ -26,15 +26,19 @@ class Fifo : public ArrivalPolicy {
     if (!settings_.exclusive) note_unshared(snapshot, busy);
     for (Walk walk(lines_);;) {
       const JobIndex index = walk.job();
+      if (const JobIndex next = walk.next_in_line(); next.valid()) {
+        fetch(snapshot.job(next));
+        lines_.fetch(next);
+      }
       const JobRequest& request = snapshot.job(index).request;
       const bool shares = !settings_.exclusive && request.shareable && !is_frozen(snapshot.job(index));
-      const auto gpus = shares ? place_on_usable(snapshot, request, busy)
+      const auto gpus = shares ? place_on_usable(snapshot, trial.free(), request, busy)
                                : place(trial.free(), snapshot.servers, snapshot.job(index), request.gpus);
       if (!gpus) return wake_when_settled(snapshot, shares, plan);
       shares ? plan.share(index, *gpus) : plan.start(index, *gpus);
       walk.next();
       if (walk.done()) return;  // nearly always: what else is free no longer matters then
-      shares ? take_free_part(*gpus, trial) : trial.take(*gpus, request);
+      shares ? take_free_part(*gpus, request, trial) : trial.take(*gpus, request);
       if (!settings_.exclusive) note(*gpus, busy);
     }
   }
@@ -58,10 +62,11 @@ class Fifo : public ArrivalPolicy {
       note(job.target, busy);
     }
   }
-  // GPUs that will be shared are no longer free for jobs that want theirs alone.
-  static void take_free_part(const Allocation& gpus, Trial& trial) {
-    for (const ServerGpus& part : gpus.parts())
-      trial.take(Allocation(part.server, part.gpus & trial.free().on(part.server)));
+  // GPUs that will be shared are no longer free for jobs that want theirs alone. CPUs and memory are not shared.
+  static void take_free_part(const Allocation& gpus, const JobRequest& request, Trial& trial) {
+    for_each_share(gpus, request, [&](const ServerGpus& part, const ResourceVector& needed) {
+      trial.take(part.server, part.gpus & trial.free().on(part.server), needed);
+    });
   }
 
   bool is_usable(const Snapshot& snapshot, const GpuFacts& gpu, const Tenancy& of) const {
@@ -72,12 +77,13 @@ class Fifo : public ArrivalPolicy {
     return snapshot.now >= settled || (gpu.sampled.happened() && gpu.sampled > settled);
   }
 
-  std::optional<Allocation> place_on_usable(const Snapshot& snapshot, const JobRequest& request,
+  // `free`: after the plan so far.
+  std::optional<Allocation> place_on_usable(const Snapshot& snapshot, const FreeGpus& free, const JobRequest& request,
                                             const Busy& busy) const {
     for (std::uint32_t s = 0; s < snapshot.servers.size(); ++s) {
       const Server& server = snapshot.servers[ServerIndex(s)];
       if (server.state != ServerState::up || !is_eligible(server, request)) continue;
-      if (!snapshot.free.fits(ServerIndex(s), Demand(request).on(request.gpus))) continue;
+      if (!free.fits(ServerIndex(s), Demand(request).on(request.gpus))) continue;
       GpuSet usable;
       for (std::size_t g = 0; g < server.gpus.size(); ++g) {
         if (is_usable(snapshot, server.gpus[g], snapshot.tenants[ServerIndex(s)][g]))
