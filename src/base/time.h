@@ -12,8 +12,10 @@ namespace sl {
 struct Duration {
   std::int64_t us = 0;
 
-  static constexpr Duration seconds(double s) {
-    return Duration{static_cast<std::int64_t>(s * 1e6 + (s < 0 ? -0.5 : 0.5))};
+  static constexpr Duration seconds(double s) {  // at most infinite()
+    const double us = s * 1e6 + (s < 0 ? -0.5 : 0.5);
+    constexpr double most = 9.2e18;  // of 63 bits
+    return us > most ? infinite() : us < -most ? Duration{-infinite().us} : Duration{static_cast<std::int64_t>(us)};
   }
   static constexpr Duration whole_seconds(std::int64_t s) { return Duration{s * 1'000'000}; }
   static constexpr Duration milliseconds(std::int64_t ms) { return Duration{ms * 1'000}; }

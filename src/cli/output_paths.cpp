@@ -42,4 +42,18 @@ Status check_outputs(const std::vector<OutputPath>& outputs, const std::vector<s
   return {};
 }
 
+Status check_result_folder(const std::string& folder, const std::vector<std::string>& inputs) {
+  if (folder.empty()) return {};
+  std::error_code failed;
+  for (const std::string& input : inputs) {
+    const fs::path file = fs::canonical(input, failed);
+    if (failed || !fs::is_regular_file(file, failed) || !fs::equivalent(file.parent_path(), folder, failed)) continue;
+    const std::string name = file.filename();
+    if (name == "run.json" || name.ends_with(".jobs.csv") || name.ends_with(".events.csv"))
+      return invalid("bad-flag", "--out " + folder + " would replace " + input + ", which is read")
+          .hint("name another folder");
+  }
+  return {};
+}
+
 }  // namespace sl::cli

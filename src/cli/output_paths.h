@@ -17,4 +17,8 @@ struct OutputPath {
 // destroyed. Errors "bad-flag", "not-a-file" (a directory).
 Status check_outputs(const std::vector<OutputPath>& outputs, const std::vector<std::string>& inputs);
 
+// The same of a folder for results of simulations (docs/formats/results.md), in which those of an earlier one are
+// replaced.
+Status check_result_folder(const std::string& folder, const std::vector<std::string>& inputs);
+
 }  // namespace sl::cli

@@ -33,6 +33,16 @@ TEST_F(OutputPaths, are_no_file_that_is_read_however_it_is_named) {
   EXPECT_TRUE(check_outputs({{"--out", path("new.csv")}, {"--csv", ""}}, {path("p.csv"), "32x8", ""}).ok());
 }
 
+TEST_F(OutputPaths, are_no_folder_of_results_that_are_read) {
+  for (const char* name : {"run.json", "fifo-1.jobs.csv", "fifo-1.events.csv"}) {
+    std::ofstream(path(name)) << "x";
+    EXPECT_FALSE(check_result_folder(folder_.string(), {path(name)}).ok()) << name;
+    EXPECT_FALSE(check_result_folder(folder_.string() + "/.", {"32x8", path(name)}).ok()) << name;
+    EXPECT_TRUE(check_result_folder(folder_.string() + "/other", {path(name)}).ok()) << name;
+  }
+  EXPECT_TRUE(check_result_folder(folder_.string(), {path("p.csv"), "poisson:jobs=3"}).ok());
+}
+
 TEST_F(OutputPaths, are_no_directories) {
   EXPECT_EQ(check_outputs({{"--out", folder_.string()}}, {}).error().code, "not-a-file");
 }

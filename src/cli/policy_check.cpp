@@ -48,7 +48,7 @@ int check_policy(const Context& context, const std::string& path, const std::vec
   if (!choices.ok()) return fail(choices.error());
   const study::PolicyChoice& choice = choices->front();
   constexpr int workloads = 20;
-  catch_interrupts();
+  catch_interrupts(true);
   const study::PolicyCheck report = study::check_policy(choice, workloads, [] { return interrupts() == 0; });
   if (interrupts() > 0 && report.broken.empty() && report.workloads < workloads) {
     std::fprintf(stderr, "interrupted after %zu of %d workloads: nothing is known of the others\n", report.workloads,

@@ -63,7 +63,7 @@ Status measure(const Context& context, const RealOptions& options) {
   if (!counts.ok()) return counts.error();
   const auto training = training_of(context, options);
   if (!training.ok()) return training.error();
-  catch_interrupts();
+  catch_interrupts(true);
   const auto cluster = LiveCluster::open(context);
   if (!cluster.ok()) return cluster.error();
   const auto folder = folder_of(options);

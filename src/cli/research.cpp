@@ -88,7 +88,7 @@ int Research::simulate() {
   }
   if (const Status sound = check_durations(options.duration_min_s, duration_max_, options.duration_max_s); !sound.ok())
     return fail(sound.error());
-  catch_interrupts();
+  catch_interrupts(true);
   const Context context = context_();
   std::ostringstream said;
   const Result<bool> done = compare(options, context.json_fields.empty() ? std::cout : said);
@@ -138,13 +138,14 @@ void Research::add_simulation(CLI::App& parent, const std::string& name, const s
   c->add_option("--semantics", options.semantics,
                 "reproduce a published simulator to the second: tiresias, tiresias-mended, lucid or pollux");
 
-  c->add_option("--metrics", options.metrics, "columns of the table: avg_jct_s,makespan_s; all: every one");
+  c->add_option("--metrics", options.metrics, "columns of the table: avg_jct_s,makespan_s; all: every one")
+      ->check(not_empty());
   c->add_flag("--notes", options.notes, "print all notes on what policies assume, not only how many there are");
   c->add_flag("--progress", options.report_progress, "report progress on standard error, as lines of JSON");
-  c->add_option("--out", options.folder, "write the results to this folder, for schedulearn plot");
+  c->add_option("--out", options.folder, "write the results to this folder, for schedulearn plot")->check(not_empty());
   c->add_flag("--events", options.events, "with --out: also every start, stop and end");
-  c->add_option("--jobs-out", options.jobs_out, "write every job's times to this CSV");
-  c->add_option("--events-out", options.events_out, "write every start, stop and end to this CSV");
+  c->add_option("--jobs-out", options.jobs_out, "write every job's times to this CSV")->check(not_empty());
+  c->add_option("--events-out", options.events_out, "write every start, stop and end to this CSV")->check(not_empty());
 }
 
 void Research::add_to(CLI::App& app) {
@@ -397,7 +398,7 @@ int Research::reproduce_published() {
   options.shows_progress = !options.quiet && context_().interactive;
   options.command = typed_;
   options.interrupted = [] { return interrupts() > 0; };
-  catch_interrupts();
+  catch_interrupts(true);
   bool is_whole = true;
   const int status = say(options.json, [&](std::ostream& out) -> Status {
     const Result<bool> done = run_reproduce(options, out, std::cerr);

@@ -134,6 +134,7 @@ Status check(const SimulationOptions& options, const study::ExperimentSettings& 
   inputs.insert(inputs.end(), options.profiles.begin(), options.profiles.end());
   std::ranges::copy_if(options.policies, std::back_inserter(inputs),
                        [](const std::string& policy) { return policy.ends_with(".py"); });
+  if (Status fine = check_result_folder(options.folder, inputs); !fine.ok()) return fine;
   return check_outputs({{"--jobs-out", options.jobs_out}, {"--events-out", options.events_out}}, inputs);
 }
 

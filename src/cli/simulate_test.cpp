@@ -238,6 +238,11 @@ TEST_F(Experiments, leave_nothing_of_earlier_ones_in_their_folder) {
   wrong.trace = "nothing.csv";
   EXPECT_NE(code(wrong), "");
   EXPECT_TRUE(fs::exists(folder_ / "out/run.json")) << "what cannot be simulated changes nothing";
+  wrong = o;
+  wrong.policies = {"fifo"};
+  wrong.semantics = "lucid";
+  EXPECT_EQ(code(wrong), "semantics-shape") << "servers of another number of GPUs";
+  EXPECT_TRUE(fs::exists(folder_ / "out/sjf-2.jobs.csv")) << "nor what a published simulator cannot";
   o.policies = {"fifo"};
   o.seeds = "1..200";
   o.interrupted = [&] {

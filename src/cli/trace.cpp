@@ -181,7 +181,7 @@ boost::json::object json_of(const trace::TraceSummary& summary) {
     durations.push_back(boost::json::object{{"percent", at}, {"duration_s", value}});
   return {{"jobs", summary.jobs},
           {"users", summary.users},
-          {"first_submit_s", summary.first_s},
+          {"first_submit_s", std::round(summary.first_s * 1e6) / 1e6},
           {"last_submit_s", summary.last_s},
           {"span_s", summary.span_s()},
           {"gap_mean_s", summary.gap_mean_s},

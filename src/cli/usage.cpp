@@ -264,6 +264,10 @@ CLI::Validator above_zero() {
 CLI::Validator not_negative() {
   return number_check("a number that is not negative", [](double value) { return value >= 0; });
 }
+CLI::Validator not_empty() {
+  return CLI::Validator([](std::string& text) { return text.empty() ? std::string("needs a value") : std::string(); },
+                        "");
+}
 CLI::Validator seed_of_64_bits() {
   const auto check = [](std::string& text) {
     std::uint64_t seed = 0;

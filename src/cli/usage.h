@@ -48,6 +48,7 @@ Error usage_error(const CLI::App& root, const CLI::ParseError& error, const std:
 CLI::Validator between(double min, double max);
 CLI::Validator above_zero();
 CLI::Validator not_negative();
+CLI::Validator not_empty();        // else --out "$UNSET" would be as good as no --out
 CLI::Validator seed_of_64_bits();  // CLI11 takes -1 and more digits for 2^64 - 1
 CLI::Validator one_of(std::vector<std::string> words);
 // The words that the option takes, "auto|always|never"; empty: it takes others too.

@@ -114,8 +114,11 @@ Status check_x(const RunSet& runs, const std::string& x) {
     if (const auto value = number_of(value_text_of(result, x))) values.insert(*value);
   }
   if (values.size() > 1) return {};
-  return invalid("nothing-varies", values.empty() ? x + " is not a number in these results"
-                                                  : x + " is the same in all results: " + figure_text(*values.begin()))
+  const bool is_partly_text = std::ranges::any_of(
+      runs.results, [&](const SimulatedResult& result) { return !number_of(value_text_of(result, x)); });
+  return invalid("nothing-varies", values.empty() || is_partly_text
+                                       ? x + " is not a number in these results"
+                                       : x + " is the same in all results: " + figure_text(*values.begin()))
       .hint(advice);
 }
 

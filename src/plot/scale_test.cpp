@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "plot/text.h"
+
 namespace sl::plot {
 namespace {
 
@@ -61,6 +63,19 @@ TEST(Scale, any_range_gets_at_most_the_ticks_asked_for_and_all_lie_in_it) {
     RC_ASSERT(static_cast<int>(ticks.size()) <= most);
     for (const Tick& tick : ticks) RC_ASSERT(tick.value >= low - span * 1e-6 && tick.value <= low + span * (1 + 1e-6));
   }));
+}
+
+TEST(Texts, that_are_shortened_inside_keep_their_ends) {
+  const std::string name = "tiresias (promote_knob=0, thresholds_gpu_s=100/300)",
+                    other = "tiresias (promote_knob=0, thresholds_gpu_s=200/300)";
+  const double width = text_width(name, size_small) / 2;
+  const std::string shown = shortened_inside(name, size_small, width);
+  EXPECT_LE(text_width(shown, size_small), width);
+  EXPECT_TRUE(shown.starts_with("tiresias"));
+  EXPECT_TRUE(shown.ends_with("100/300)"));
+  EXPECT_NE(shown, shortened_inside(other, size_small, width));
+  EXPECT_EQ(shortened_inside(name, size_small, 2 * width + 1), name);
+  EXPECT_EQ(shortened_inside("äöü", size_small, 0), "");
 }
 
 }  // namespace

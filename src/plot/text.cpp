@@ -94,6 +94,18 @@ std::string shortened(std::string_view text, double size, double width) {
   return text.empty() ? "" : std::string(text) + "…";
 }
 
+std::string shortened_inside(std::string_view text, double size, double width) {
+  if (text_width(text, size) <= width) return std::string(text);
+  std::string begin = shortened(text, size, width / 2);
+  std::string_view end = text;
+  while (!end.empty() && text_width(begin, size) + text_width(end, size) > width) {
+    std::size_t cut = 1;
+    while (cut < end.size() && is_continuation(end[cut])) ++cut;
+    end.remove_prefix(cut);
+  }
+  return begin.append(end);
+}
+
 std::string figure_text(double value) {
   const double size = std::abs(value);
   if (size >= 1e7) return fmt::format("{:.3g}M", value / 1e6);

@@ -18,6 +18,8 @@ double text_width(std::string_view text, double size);
 std::vector<std::string> wrapped(std::string_view text, double size, double width);
 // Ends in "…" if it had to be cut; empty if not even one character fits.
 std::string shortened(std::string_view text, double size, double width);
+// The same with "…" in the middle, for names that may differ at their end.
+std::string shortened_inside(std::string_view text, double size, double width);
 
 // Three significant figures for people: "0.0123", "12.3", "12,346".
 std::string figure_text(double value);

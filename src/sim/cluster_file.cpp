@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <cstring>
 #include <functional>
 #include <set>
 
@@ -37,8 +38,9 @@ class Table {
   void text(const char* key, std::string& to) {
     const json::value* value = find(key);
     if (!value) return;
-    if (!value->is_string() || value->as_string().empty() || value->as_string().find(',') != std::string::npos)
-      return fail(key, "must be a name");
+    const auto separates = [](unsigned char c) { return c < ' ' || c == 127 || std::strchr(",|+:", c); };
+    if (!value->is_string() || value->as_string().empty() || std::ranges::any_of(value->as_string(), separates))
+      return fail(key, "must be a name, without , | + and :");
     to = value->as_string();
   }
   void duration(const char* key, const std::function<void(Duration)>& keep) {

@@ -545,6 +545,8 @@ TEST(Clusters, are_read_from_a_shape_or_a_file) {
   const auto message = [](const char* text) { return parse_cluster_file(text, "lab.toml").error().message; };
   EXPECT_EQ(message("[[servers]]\ncout = 2\n"), "there is no key servers[0].cout");
   EXPECT_EQ(message("[costs]\nrestart = \"1s\"\n"), "the cluster has no [[servers]]");
+  for (const char* name : {"a:0-3", "a+b", "a,b", "a|b", "a\\tb"})  // as places of jobs and lists are written
+    EXPECT_NE(message(("[[servers]]\nname = \"" + std::string(name) + "\"\n").c_str()), "") << name;
   EXPECT_EQ(message("[[servers]]\n[[events]]\nat = \"1h\"\nserver = \"gpu9\"\nevent = \"lost\"\n"),
             "events name a server that does not exist: gpu9");
 }

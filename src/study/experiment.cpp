@@ -214,6 +214,11 @@ class Runner {
     result_.missing = sim::missing_facts(**first, settings_.cluster, settings_.knows_durations);
     result_.jobs = static_cast<std::int64_t>((*first)->jobs.size());
     for (const Task& task : tasks_) jobs_total_ += task.row->arrivals.jobs > 0 ? task.row->arrivals.jobs : result_.jobs;
+    for (const PolicyChoice& choice : settings_.policies) {
+      if (settings_.semantics.empty()) break;
+      const Status could = could_simulate_as(settings_.semantics, choice.name, **first, settings_.cluster);
+      if (!could.ok()) return could;
+    }
     if (settings_.folder.empty()) return {};
     auto folder = ResultFolder::claim(settings_.folder);
     if (!folder.ok()) return folder.error();

@@ -109,10 +109,10 @@ class Check {
                                 seen.deciding.count()),
                     seed);
     if (first.unfinished > 0)
-      broken("every job ends",
-             fmt::format("{} of {} jobs were never run to their end{}", first.unfinished, trace->jobs.size(),
-                         first.standstill.empty() ? "" : ": " + first.standstill),
-             seed);
+      return broken("every job ends",
+                    fmt::format("{} of {} jobs were never run to their end{}", first.unfinished, trace->jobs.size(),
+                                first.standstill.empty() ? "" : ": " + first.standstill),
+                    seed);
     if (first.decisions_refused > 0)
       broken("it asks only for what can be done", fmt::format("{} decisions were refused", first.decisions_refused),
              seed);

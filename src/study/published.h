@@ -20,6 +20,8 @@ namespace sl::study {
 // Errors: "bad-semantics": there is no such simulator; "semantics-policy": it has no such policy; "semantics-shape": it
 // does not support this cluster; "semantics-trace": times that are not whole seconds; for pollux also a training that was
 // not measured.
+Status could_simulate_as(const std::string& semantics, const std::string& policy, const trace::Trace& trace,
+                         const sim::Cluster& cluster);
 Result<sim::SimulationResult> simulate_as(const std::string& semantics, const std::string& policy,
                                           const trace::Trace& trace, const sim::Cluster& cluster);
 

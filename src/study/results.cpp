@@ -1,14 +1,18 @@
 #include "study/results.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 
 #include "base/csv.h"
+#include "trace/text_file.h"
 
 namespace sl::study {
 namespace {
@@ -24,7 +28,7 @@ char* put_count(char* at, std::int64_t count) { return std::to_chars(at, at + nu
 
 // Seconds with as many digits as needed.
 char* put_seconds(char* at, std::int64_t us) {
-  if (us < 0) *at++ = '-', us = -us;
+  if (us < 0) *at++ = '-', us = us == std::numeric_limits<std::int64_t>::min() ? -(us + 1) : -us;
   at = put_count(at, us / 1'000'000);
   if (us % 1'000'000 == 0) return at;
   char* end = put_count(at, 1'000'000 + us % 1'000'000);  // a digit in the place of the point, and six
@@ -133,9 +137,20 @@ void remove_if_file(const std::string& path) {  // and no pipe, device or link
 
 }  // namespace
 
+namespace {
+
+std::FILE* open_standard_output() {
+  std::fflush(stdout);
+  const int same = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+  return same < 0 ? nullptr : ::fdopen(same, "wb");
+}
+
+}  // namespace
+
 Result<OutputFile> OutputFile::create(const std::string& path) {
   OutputFile output;
-  output.file_ = {std::fopen(path.c_str(), "wb"), Discarder{path}};
+  output.file_ = {trace::is_standard_output(path) ? open_standard_output() : std::fopen(path.c_str(), "wb"),
+                  Discarder{path}};
   if (!output.file_) return denied("cannot-write", "cannot write " + path + ": " + std::strerror(errno));
   return output;
 }

@@ -79,6 +79,8 @@ Result<Columns> Columns::of_header(const CsvRows& rows) {
     at = static_cast<int>(i);
     columns.any_details_ = columns.any_details_ || is_detail(known->column);
   }
+  if (columns.has(Column::memory_mib) && columns.has(Column::memory_bytes))
+    return invalid("trace-columns", "the trace has two columns for memory: mem_mib and memory_bytes");
   for (const Column needed : {Column::id, Column::submit, Column::gpus, Column::duration}) {
     if (!columns.has(needed))
       return invalid("trace-columns", fmt::format("the trace has no column {}", name(needed)))

@@ -180,8 +180,12 @@ Error cannot_write(const std::string& path) {
 
 }  // namespace
 
+bool is_standard_output(std::string_view path) {
+  return path == "/dev/stdout" || path == "/dev/fd/1" || path == "/proc/self/fd/1";
+}
+
 Status write_text(const std::string& path, std::string_view text) {
-  if (path == "-" || path == "/dev/stdout") {
+  if (path == "-" || is_standard_output(path)) {
     if (write_plain(stdout, text)) return {};
     return denied("cannot-write", "standard output accepts no more data");
   }

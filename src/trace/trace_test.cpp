@@ -293,6 +293,11 @@ TEST(Traces, are_refused_rather_than_changed) {
   EXPECT_EQ(trace.details_of(trace.jobs[1])->priority, -3);
 }
 
+TEST(Traces, state_memory_once) {
+  const std::string memory = "job_id,submit_time_s,gpus,duration_s,mem_mib,memory_bytes\n";
+  EXPECT_EQ(bad(memory + "a,0,1,5,4096,1\n").code, "trace-columns");
+}
+
 TEST(Traces, leave_out_of_memory_what_no_simulation_uses) {
   const std::string text = "job_id,submit_time_s,gpus,duration_s,orig_start_s,qos\na,0,1,5,7,LS\nb,0,1,5,whenever,BE\n";
   EXPECT_TRUE(good(text).details.empty());

@@ -4,6 +4,7 @@
 
 #include "base/suggest.h"
 #include "trace/workloads/entry.h"
+#include "trace/workloads/trace_builder.h"
 
 namespace sl::trace {
 namespace {
@@ -103,6 +104,9 @@ Result<Trace> make_workload(const std::string& spec, std::uint64_t seed, const T
   if (!parameters.ok()) return parameters.error();
   Result<Trace> trace = entry->make(entry->info.name, *parameters, Random(seed));
   if (!trace.ok()) return trace.error();
+  const bool is_late = std::ranges::any_of(
+      trace->jobs, [](const TraceJob& job) { return job.submitted >= Instant::at_seconds(seconds_max * (1 - 1e-9)); });
+  if (is_late) return too_late();
   return finish_trace(std::move(*trace), options);
 }
 

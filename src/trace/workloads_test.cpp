@@ -172,6 +172,11 @@ TEST(Workloads, say_what_is_wrong_with_a_spec) {
   EXPECT_EQ(error("poisson:jobs=1e99").code, "bad-parameter");
   EXPECT_EQ(error("poisson:durations=normal").code, "bad-parameter");
   EXPECT_EQ(error("poisson:weight_1=0,weight_2=0,weight_4=0,weight_8=0").code, "bad-parameter");
+  // No trace is longer than three thousand years, and nobody counts more microseconds.
+  for (const char* late : {"poisson:jobs=3,rate_per_hour=1e-12", "uniform:jobs=3,rate_per_hour=1e-12",
+                           "burst:jobs=3,rate_per_hour=1e-300", "thesis/pytorch-mnist:jobs=1000000,interval_s=1000000",
+                           "poisson:jobs=10000,load=0.001,cluster_gpus=1,min_s=100000000,max_s=100000000"})
+    EXPECT_EQ(error(late).code, "bad-parameter") << late;
   EXPECT_TRUE(is_workload("poisson:anything"));
   EXPECT_TRUE(is_workload("thesis/mixed"));
   EXPECT_FALSE(is_workload("./poisson"));

@@ -28,8 +28,9 @@ void append(std::string& to, std::int64_t value) {
 
 // Appends seconds with up to six decimals, as many as needed.
 void append_seconds(std::string& to, std::int64_t us) {
+  if (us < 0 && us > -1'000'000) to.push_back('-');  // the zero before the point has no sign
   append(to, us / 1'000'000);
-  std::int64_t rest = us % 1'000'000;
+  std::int64_t rest = std::abs(us % 1'000'000);
   if (rest == 0) return;
   char digits[8] = ".000000";
   for (int i = 6; i > 0; --i, rest /= 10) digits[i] = static_cast<char>('0' + rest % 10);

@@ -107,6 +107,14 @@ TEST(ImportHelios, takes_the_published_example) {
             "1425512,26,4,246,uVMrF,16,vchbv,FAILED,29\n");
 }
 
+TEST(ImportHelios, keeps_apart_whom_their_names_tell_apart) {
+  const std::string times = ",v,1,1,1,COMPLETED,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-09 18:41:11,10,0\n";
+  const Imported imported = good(import_helios(helios_header + "a,J\xfcr" + times + "b,J\xf6r" + times, {}));
+  EXPECT_EQ(imported.trace.users, (std::vector<std::string>{"", "J%FCr", "J%F6r"}));
+  ASSERT_EQ(imported.report.changed.size(), 1U);
+  EXPECT_EQ(imported.report.changed.begin()->second, 2);
+}
+
 TEST(ImportHelios, says_which_line_is_not_of_the_format) {
   EXPECT_EQ(import_helios("job_id,user\n1,2\n", {}).error().message, "line 1: there is no column vc");
   EXPECT_EQ(import_helios(helios_header + "1,2\n", {}).error().message, "line 2: 2 columns instead of 12");
@@ -251,9 +259,9 @@ TEST(Intake, dates_are_checked) {
 }
 
 TEST(Intake, names_that_csv_cannot_hold_are_cleaned) {
-  EXPECT_EQ(clean("a\"b\nc\x7f"), "a_b_c_");
+  EXPECT_EQ(clean("a\"b\nc\x7f"), "a%22b%0Ac%7F");
   EXPECT_EQ(clean("M\xc3\xbcller"), "M\xc3\xbcller");
-  EXPECT_EQ(clean("M\xfcller\xc3"), "M_ller_");
+  EXPECT_EQ(clean("M\xfcller\xc3"), "M%FCller%C3");
 }
 
 }  // namespace

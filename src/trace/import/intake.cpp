@@ -1,5 +1,7 @@
 #include "trace/import/intake.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -23,12 +25,17 @@ std::optional<int> digits(std::string_view text, std::size_t at, std::size_t cou
 
 std::string clean(std::string_view text) {
   std::string result;
-  for (text = text.substr(0, name_size_max); !text.empty();) {
+  while (!text.empty()) {
     const std::size_t length = wire::character_length(text);  // 0: no text
     const char first = text.front();
     const bool stays = length > 0 && first != '"' && static_cast<unsigned char>(first) >= ' ' && first != 127;
-    result += stays ? text.substr(0, length) : "_";
-    text.remove_prefix(std::max<std::size_t>(1, length));
+    const std::size_t taken = std::max<std::size_t>(1, length);
+    // written out, so that two names stay two
+    const std::string next =
+        stays ? std::string(text.substr(0, length)) : fmt::format("%{:02X}", static_cast<unsigned char>(first));
+    if (result.size() + next.size() > name_size_max) break;
+    result += next;
+    text.remove_prefix(taken);
   }
   return result;
 }
@@ -62,6 +69,8 @@ void Intake::take(ForeignJob job) {
   if (const char* reason = reason_against(job)) return drop(reason);
   std::string id = clean(job.id);
   if (!seen_.insert(id).second) return drop("a job with this id came before");
+  if (id != job.id || clean(job.user) != job.user)
+    note("a name with bytes that are no text, written as %XX or cut off");
   TraceJob made;
   made.submitted = Instant{micro(job.submitted_s).us};
   made.duration = micro(job.duration_s);

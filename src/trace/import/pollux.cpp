@@ -17,7 +17,7 @@ void take_workload_job(const Fields& row, Intake& intake) {
   if (!gpu_count || *gpu_count == 0) return intake.drop("an invalid number of GPUs");
   if (!batch_size) return intake.drop("an invalid batch size");
   const auto length_s = PolluxTraining::length_s(std::string(row[application]), *batch_size, *gpu_count);
-  if (!length_s.ok()) return intake.drop(length_s.error().message);
+  if (!length_s.ok()) return intake.drop(length_s.error().message.substr(0, 200));
   JobModel model;
   model.batch_size = batch_size;
   ForeignJob job;

@@ -14,6 +14,11 @@ void count_on(std::string& number) {
 
 }  // namespace
 
+Error too_late() {
+  return invalid("bad-parameter", "its last jobs would be submitted after three thousand years")
+      .hint("fewer jobs, or more of them at a time: jobs, load, rate_per_hour, interval_s");
+}
+
 std::uint32_t TraceBuilder::add_user(std::string name) {
   trace_.users.push_back(std::move(name));
   return static_cast<std::uint32_t>(trace_.users.size() - 1);

@@ -29,4 +29,7 @@ class TraceBuilder {
   Trace trace_;
 };
 
+// Of a workload whose jobs would be submitted later than a trace may say.
+Error too_late();
+
 }  // namespace sl::trace
