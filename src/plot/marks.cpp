@@ -33,7 +33,7 @@ void draw_row_names(Svg& svg, const Panel& panel, const PanelLayout& layout) {
     const double middle = (layout.y(row.rows.low) + layout.y(row.rows.high)) / 2;
     if (middle - 4 < free_from) continue;
     svg.text("tick", layout.plot.left - 3, middle + text_drop, Anchor::end,
-             shortened_inside(row.label, size_small, room - 4));
+             shortened_name(row.label, size_small, room - 4));
     free_from = middle + 4;
   }
 }
@@ -240,7 +240,7 @@ double draw_legend(Svg& svg, const Figure& figure, double left, double right, do
   double x = left, y = top + line_height / 2 + 1;
   for (const LegendEntry& entry : entries) {
     const double mark = entry.is_shade ? swatch : sample;
-    const std::string name = shortened_inside(entry.name, size_small, right - left - mark - 3);
+    const std::string name = shortened_name(entry.name, size_small, right - left - mark - 3);
     const double width = mark + 3 + text_width(name, size_small);
     if (x > left && x + width > right) x = left, y += line_height;
     if (entry.is_shade) {

@@ -65,17 +65,15 @@ TEST(Scale, any_range_gets_at_most_the_ticks_asked_for_and_all_lie_in_it) {
   }));
 }
 
-TEST(Texts, that_are_shortened_inside_keep_their_ends) {
-  const std::string name = "tiresias (promote_knob=0, thresholds_gpu_s=100/300)",
-                    other = "tiresias (promote_knob=0, thresholds_gpu_s=200/300)";
-  const double width = text_width(name, size_small) / 2;
-  const std::string shown = shortened_inside(name, size_small, width);
-  EXPECT_LE(text_width(shown, size_small), width);
-  EXPECT_TRUE(shown.starts_with("tiresias"));
-  EXPECT_TRUE(shown.ends_with("100/300)"));
-  EXPECT_NE(shown, shortened_inside(other, size_small, width));
-  EXPECT_EQ(shortened_inside(name, size_small, 2 * width + 1), name);
-  EXPECT_EQ(shortened_inside("äöü", size_small, 0), "");
+TEST(Texts, names_that_are_shortened_keep_what_they_differ_in) {
+  const std::string name = "tiresias (promote_knob=0, thresholds_gpu_s=100,200)";
+  const auto shown = [](const std::string& text, double width) { return shortened_name(text, size_small, width); };
+  const double whole = text_width(name, size_small);
+  EXPECT_EQ(shown(name, whole), name);
+  EXPECT_EQ(shown(name, whole - 1), "tiresias (0, 100,200)");
+  EXPECT_EQ(shown("tiresias (1,2,3,4,5,6,7,8,9)", whole / 3), "tiresias…5,6,7,8,9)");
+  EXPECT_LE(text_width(shown(name, whole / 4), size_small), whole / 4);
+  EXPECT_EQ(shown("äöü", 0), "");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <regex>
 
 namespace sl::plot {
 namespace {
@@ -94,8 +95,11 @@ std::string shortened(std::string_view text, double size, double width) {
   return text.empty() ? "" : std::string(text) + "…";
 }
 
-std::string shortened_inside(std::string_view text, double size, double width) {
-  if (text_width(text, size) <= width) return std::string(text);
+std::string shortened_name(std::string_view name, double size, double width) {
+  if (text_width(name, size) <= width) return std::string(name);
+  static const std::regex key("([(]|, )[a-z0-9_.]+=");
+  const std::string text = std::regex_replace(std::string(name), key, "$1");
+  if (text_width(text, size) <= width) return text;
   std::string begin = shortened(text, size, width / 2);
   std::string_view end = text;
   while (!end.empty() && text_width(begin, size) + text_width(end, size) > width) {

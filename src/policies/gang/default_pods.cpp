@@ -270,7 +270,8 @@ class DefaultPods : public QueuePolicy<PodKey> {
     if (pods < pods_needed(job.request)) return {};
     while (bound.count() > pods) {
       const ServerGpus last = bound.parts().back();
-      bound = difference(bound, Allocation(last.server, GpuSet::only(std::bit_width(last.gpus.bits) - 1)));
+      bound = difference(bound,
+                         Allocation(last.server, GpuSet::only(static_cast<int>(std::bit_width(last.gpus.bits)) - 1)));
     }
     return bound;
   }

@@ -95,6 +95,13 @@ TEST(Gang, takes_fewer_gpus_of_a_server_that_has_cpus_for_fewer_members) {
   EXPECT_EQ(cluster.where(1), "0:0 1:0,1,2,3");
 }
 
+// Only in this order, and with one GPU of each, is the one that needs three CPUs not beside others.
+TEST(Gang, takes_its_servers_in_any_order_in_which_all_members_find_room) {
+  WithCpus cluster({{2, 4}, {2, 4}, {2, 2}});
+  cluster.submit(1, gang({members("server", 1, 1, 0, 2), members("worker", 2, 2, 1, 2), members("chief", 1, 1, 1, 3)}));
+  EXPECT_EQ(cluster.where(1), "0:0 2:0 1:0");
+}
+
 TEST(Gang, a_member_that_fits_nowhere_keeps_all_others_waiting) {
   WithCpus cluster({{4, 8}, {4, 8}});
   cluster.submit(1, gang({members("server", 1, 1, 0, 9), members("worker", 2, 2, 1, 1)}));
