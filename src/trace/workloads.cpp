@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/suggest.h"
+#include "trace/numbers.h"
 #include "trace/workloads/entry.h"
 #include "trace/workloads/trace_builder.h"
 

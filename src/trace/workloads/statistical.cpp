@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "trace/numbers.h"
 #include "trace/profiles.h"
 #include "trace/workloads/entry.h"
 #include "trace/workloads/trace_builder.h"
