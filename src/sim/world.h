@@ -71,7 +71,7 @@ struct SimulationSettings {
   std::uint64_t seed = 1;
   // Gives up if jobs wait on an idle cluster for a month, or the policy has been woken this often in the meantime.
   std::int64_t idle_wakes_most = 10'000'000;
-  // For the user who waits: counts finished jobs; setting `cancelled` stops the simulation early. Both may be null.
+  // For the user who waits: counts finished jobs, sixteen at a time; setting `cancelled` stops the simulation early. Both may be null.
   std::atomic<std::int64_t>* finished = nullptr;
   const std::atomic<bool>* cancelled = nullptr;
   WorldObserver* observer = nullptr;
