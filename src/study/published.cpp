@@ -48,12 +48,6 @@ Result<SecondsTrace> in_seconds(const trace::Trace& trace) {
   return jobs;
 }
 
-}  // namespace
-
-std::vector<std::string> published_simulators() { return {"tiresias", "tiresias-mended", "lucid", "pollux"}; }
-
-namespace {
-
 Result<const Published*> find_published(const std::string& semantics, const std::string& policy) {
   std::vector<std::string> known;
   for (const Published& published : answers) {
@@ -71,6 +65,8 @@ Result<const Published*> find_published(const std::string& semantics, const std:
 Shape shape_of(const sim::Cluster& cluster) { return {cluster.servers(), cluster.gpus_per_server_max()}; }
 
 }  // namespace
+
+std::vector<std::string> published_simulators() { return {"tiresias", "tiresias-mended", "lucid", "pollux"}; }
 
 Status could_simulate_as(const std::string& semantics, const std::string& policy, const trace::Trace& trace,
                          const sim::Cluster& cluster) {

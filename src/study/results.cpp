@@ -135,10 +135,6 @@ void remove_if_file(const std::string& path) {  // and no pipe, device or link
     std::filesystem::remove(path, ignored);
 }
 
-}  // namespace
-
-namespace {
-
 std::FILE* open_standard_output() {
   std::fflush(stdout);
   const int same = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);

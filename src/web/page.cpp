@@ -3,7 +3,6 @@
 #include <libdeflate.h>
 
 #include <algorithm>
-#include <array>
 #include <sstream>
 
 #include "base/check.h"
