@@ -174,6 +174,7 @@ void print_info(const TraceCommand& command, const trace::Trace& trace, const Lo
 }
 
 boost::json::object json_of(const trace::TraceSummary& summary) {
+  const auto exact = [](double seconds) { return std::round(seconds * 1e6) / 1e6; };  // times are whole microseconds
   boost::json::array widths, durations;
   for (const auto& [gpus, share] : summary.by_gpus)
     widths.push_back(boost::json::object{{"gpus", gpus}, {"jobs", share.jobs}, {"gpu_s", share.gpu_s}});
@@ -181,9 +182,9 @@ boost::json::object json_of(const trace::TraceSummary& summary) {
     durations.push_back(boost::json::object{{"percent", at}, {"duration_s", value}});
   return {{"jobs", summary.jobs},
           {"users", summary.users},
-          {"first_submit_s", std::round(summary.first_s * 1e6) / 1e6},
-          {"last_submit_s", summary.last_s},
-          {"span_s", summary.span_s()},
+          {"first_submit_s", exact(summary.first_s)},
+          {"last_submit_s", exact(summary.last_s)},
+          {"span_s", exact(summary.span_s())},
           {"gap_mean_s", summary.gap_mean_s},
           {"gpu_days", summary.gpu_s / 86400},
           {"duration_mean_s", summary.duration_mean_s},

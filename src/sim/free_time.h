@@ -26,16 +26,19 @@ class FreeTime {
     change(free_[server], -1);
     change(free_[server] = free, +1);
   }
-  void pass(double seconds) {
+  // `is_used`: something ran. What passes after that for the last time is no part of the figures.
+  void pass(double seconds, bool is_used) {
     const double free = static_cast<double>(total_);
-    free_s_ += free * seconds;
-    if (total_ == 0 || is_pool_) return;
-    fragmented_s_ += (free - largest()) * seconds;
-    useless_s_ += useless_ * seconds;
+    passed_.free_s += free * seconds;
+    if (total_ > 0 && !is_pool_) {
+      passed_.fragmented_s += (free - largest()) * seconds;
+      passed_.useless_s += useless_ * seconds;
+    }
+    if (is_used) kept_ = passed_;
   }
-  double free_s() const { return free_s_; }
-  double fragmented_s() const { return fragmented_s_; }
-  double useless_s() const { return useless_s_; }
+  double free_s() const { return kept_.free_s; }
+  double fragmented_s() const { return kept_.fragmented_s; }
+  double useless_s() const { return kept_.useless_s; }
 
  private:
   void change(int free, int by) {
@@ -55,7 +58,9 @@ class FreeTime {
   std::vector<int> free_;
   std::int64_t total_ = 0;
   double useless_ = 0;
-  double free_s_ = 0, fragmented_s_ = 0, useless_s_ = 0;
+  struct Integrals {
+    double free_s = 0, fragmented_s = 0, useless_s = 0;
+  } passed_, kept_;
 };
 
 // What it needs of a trace whose largest server has so many GPUs. Jobs that take several servers count as none.

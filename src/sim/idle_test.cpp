@@ -18,20 +18,20 @@ using test::trace_of;
 constexpr const char* patient = "lyapunov";
 const GivenParameters patience = {{"penalty", "absolute"}, {"v", "10000"}, {"slot_s", "0.1"}};
 
-TEST(IdleCluster, waits_for_a_policy_that_takes_its_time) {
+SimulationResult run_patiently(const char* rows) {
   SimulationSettings settings;
   settings.cluster = Cluster::uniform(1, 8);
-  const trace::Trace trace = trace_of("a,0,1,100\nb,0,2,100\n");
-  const SimulationResult result = simulate(trace, std::move(*make_policy(patient, patience)), settings);
+  return simulate(trace_of(rows), std::move(*make_policy(patient, patience)), settings);
+}
+
+TEST(IdleCluster, waits_for_a_policy_that_takes_its_time) {
+  const SimulationResult result = run_patiently("a,0,1,100\nb,0,2,100\n");
   EXPECT_EQ(result.unfinished, 0);
   EXPECT_GT(result.decisions, 20'000U);
 }
 
 TEST(IdleCluster, is_given_up_where_no_waiting_job_could_ever_run) {
-  SimulationSettings settings;
-  settings.cluster = Cluster::uniform(1, 8);
-  const trace::Trace trace = trace_of("wide,0,9,100\n");
-  const SimulationResult result = simulate(trace, std::move(*make_policy(patient, patience)), settings);
+  const SimulationResult result = run_patiently("wide,0,9,100\n");
   EXPECT_EQ(result.unfinished, 1);
   EXPECT_LT(result.idle_at_end, Duration::whole_seconds(3600));
 }

@@ -125,6 +125,9 @@ class World : private Journal, private Fleet {
     result_.unfinished = static_cast<std::int64_t>(trace_.jobs.size() - ended_);
     for (int why = 1; why <= static_cast<int>(Refusal::world_cannot); ++why)
       result_.decisions_refused += core_.refusals(static_cast<Refusal>(why));
+    result_.free_gpu_s = free_time_.free_s();
+    result_.fragmented_gpu_s = free_time_.fragmented_s();
+    result_.fragmented_demand_gpu_s = free_time_.useless_s();
     result_.cancelled = is_cancelled();
     if (result_.unfinished > 0) result_.first_unfinished = first_unfinished(core_, trace_);
     result_.outcomes.resize(trace_.jobs.size());  // also for jobs that were not submitted any more
@@ -175,15 +178,8 @@ class World : private Journal, private Fleet {
     result_.gpu_s_allocated += held * seconds;
     if (seconds > 0) result_.gpu_s_given += speeds_.gpus_given(held) * seconds;
     if (held > 0) result_.busy_until = next;
-    free_time_.pass(seconds);
-    if (core_.has_active()) note_free_time();  // what follows the last job is no part of the makespan
+    free_time_.pass(seconds, core_.has_active());
     now_ = next;
-  }
-
-  void note_free_time() {
-    result_.free_gpu_s = free_time_.free_s();
-    result_.fragmented_gpu_s = free_time_.fragmented_s();
-    result_.fragmented_demand_gpu_s = free_time_.useless_s();
   }
 
   // ---- events ----
@@ -208,7 +204,8 @@ class World : private Journal, private Fleet {
       training->stand_still();
       end(done.job, WorldEventKind::finish);
       result_.finish(done.training, now_);
-      if (settings_.finished && result_.finished.size() % 16 == 0) *settings_.finished += 16;  // waits for stores
+      constexpr int told_at_once = 16;  // each addition waits for all that was written before it
+      if (settings_.finished && result_.finished.size() % told_at_once == 0) *settings_.finished += told_at_once;
       const Job& job = core_.job(done.job);
       engine_.feed(AttemptExited{job.request.id, job.attempt, {}, false, done.job}, now_);
       leave(done.training);

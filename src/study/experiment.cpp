@@ -214,11 +214,7 @@ class Runner {
     result_.missing = sim::missing_facts(**first, settings_.cluster, settings_.knows_durations);
     result_.jobs = static_cast<std::int64_t>((*first)->jobs.size());
     for (const Task& task : tasks_) jobs_total_ += task.row->arrivals.jobs > 0 ? task.row->arrivals.jobs : result_.jobs;
-    for (const PolicyChoice& choice : settings_.policies) {
-      if (settings_.semantics.empty()) break;
-      const Status could = could_simulate_as(settings_.semantics, choice.name, **first, settings_.cluster);
-      if (!could.ok()) return could;
-    }
+    if (Status could = check_semantics(**first); !could.ok()) return could;
     if (settings_.folder.empty()) return {};
     auto folder = ResultFolder::claim(settings_.folder);
     if (!folder.ok()) return folder.error();
@@ -243,6 +239,15 @@ class Runner {
     if (choice.entry)
       return invalid("bad-flag", "--semantics reproduces published policies; " + choice.name + " is not one of them");
     return std::unique_ptr<Policy>();
+  }
+
+  Status check_semantics(const trace::Trace& trace) const {
+    if (settings_.semantics.empty()) return {};
+    for (const PolicyChoice& choice : settings_.policies) {
+      Status could = could_simulate_as(settings_.semantics, choice.name, trace, settings_.cluster);
+      if (!could.ok()) return could;
+    }
+    return {};
   }
 
   void add_row(const PolicyChoice& choice, const Arrivals& arrivals, std::uint64_t seed) {

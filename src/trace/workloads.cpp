@@ -106,7 +106,7 @@ Result<Trace> make_workload(const std::string& spec, std::uint64_t seed, const T
   Result<Trace> trace = entry->make(entry->info.name, *parameters, Random(seed));
   if (!trace.ok()) return trace.error();
   const bool is_late = std::ranges::any_of(
-      trace->jobs, [](const TraceJob& job) { return job.submitted >= Instant::at_seconds(seconds_max * (1 - 1e-9)); });
+      trace->jobs, [](const TraceJob& job) { return job.submitted >= Instant::at_seconds(seconds_max); });
   if (is_late) return too_late();
   return finish_trace(std::move(*trace), options);
 }
